@@ -3,9 +3,11 @@
 Everything else about the package is in pyproject.toml.
 """
 
+import importlib
 import os
 import runpy
 import sys
+from types import ModuleType
 
 import numpy as np
 from setuptools import Extension, setup
@@ -33,18 +35,23 @@ def extension(name: str, sources: list[str], headers: list[str]) -> Extension:
     )
 
 
+def elementary(name: str) -> ModuleType:
+    """A module of the elementary functions; the packages around it are not run: they ask for the extensions."""
+    for package in ("engine", "engine.runtime", "engine.runtime.elementary"):
+        found = sys.modules.setdefault(package, ModuleType(package))
+        found.__path__ = [os.path.join(HERE, *package.split("."))]
+    return importlib.import_module(f"engine.runtime.elementary.{name}")
+
+
 class Build(build_ext):
     """Writes the elementary functions in C beforehand: Python has them."""
 
     def build_extension(self, ext: Extension) -> None:
         """Build one extension."""
         if ext.name.endswith("._elementary"):
-            functions, c_source = (
-                runpy.run_path(os.path.join(HERE, ELEMENTARY, f"{n}.py")) for n in ("functions", "c_source")
-            )
             os.makedirs(self.build_temp, exist_ok=True)
             with open(os.path.join(self.build_temp, "elementary_functions.h"), "w") as file:
-                file.write(c_source["written"](functions["FUNCTIONS"]))
+                file.write(elementary("c_source").written(elementary("functions").FUNCTIONS))
             ext.include_dirs.append(self.build_temp)
         super().build_extension(ext)
 
@@ -55,7 +62,7 @@ setup(
         extension(
             "engine.runtime.elementary._elementary",
             [f"{ELEMENTARY}/_elementary.c"],
-            [f"{ELEMENTARY}/functions.py", f"{ELEMENTARY}/c_source.py"],
+            [f"{ELEMENTARY}/{name}.py" for name in ("functions", "circular", "steps", "c_source")],
         ),
         extension(
             "engine.executor._executor",

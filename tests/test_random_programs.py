@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import graph_api
 import tape_api
 from engine.check import inner, numeric_jvp
-from engine.ops import special
+from engine.ops import explog, special
 from engine.transform import jvp, vjp
 from tests.op_table import OPS
 from tests.support import array, assert_same_bits, run_with_open_shapes
@@ -88,13 +88,13 @@ def elementwise(names: str, *domains: Callable[[Any, Any], Any]) -> dict[str, Re
     return {name: recipe(name) for name in names.split()}
 
 
-def engine_only(names: str, domain: Callable[[Any, Any], Any]) -> dict[str, Recipe]:
+def engine_only(names: str, domain: Callable[[Any, Any], Any], module: Any = special) -> dict[str, Recipe]:
     """The same for functions that not both front ends have a name for."""
 
     def recipe(function: Any) -> Recipe:
         return lambda tf, x, _: function(domain(tf, x))
 
-    return {name: recipe(getattr(special, name)) for name in names.split()}
+    return {name: recipe(getattr(module, name)) for name in names.split()}
 
 
 RECIPES: dict[str, Recipe] = {
@@ -106,6 +106,7 @@ RECIPES: dict[str, Recipe] = {
     **elementwise("sigmoid math.log_sigmoid identity nn.l2_loss", small),
     **elementwise("nn.softmax nn.log_softmax", matrix),
     **elementwise("math.reciprocal math.log math.log1p sqrt math.rsqrt math.lgamma math.digamma", positive),
+    **engine_only("log2 log10", positive, explog),
     **elementwise("asin acos atanh math.erfinv tan", unit),
     **elementwise("math.ndtri", fraction),
     **elementwise("acosh", above),

@@ -501,12 +501,6 @@ def _may_share_memory(recorder: Writer, a: Any, b: Any) -> bool:
     return roots[0] is roots[1]
 
 
-def _angle(recorder: Writer, z: Any, deg: bool = False) -> Hidden:
-    if deg or z.dtype.kind != "c":
-        raise Opaque
-    return apply_ufunc(recorder, np.arctan2, "__call__", (part(recorder, z, 1), part(recorder, z, 0)), {})
-
-
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
     **{
         f: _view(f)
@@ -534,7 +528,6 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.any: _reduction(np.logical_or),
     np.all: _reduction(np.logical_and),
     np.round: _round,
-    np.angle: _angle,
     np.real: lambda recorder, x: x.real,
     np.imag: lambda recorder, x: x.imag,
     np.may_share_memory: _may_share_memory,

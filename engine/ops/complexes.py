@@ -26,6 +26,7 @@ from engine.ops import arithmetic
 from engine.ops.arithmetic import over_length, real_abs
 from engine.ops.compare import equal, less, where
 from engine.ops.creation import ones_like, zeros_like
+from engine.runtime import elementary
 
 # ---- complex from parts, and parts from complex ----------------------------------------------------------------------
 
@@ -146,7 +147,7 @@ _abs_vjp.reach = lambda mask, out, x: _to_complex(mask)  # type: ignore[attr-def
 
 complex_abs = general(
     "complex_abs",
-    np.absolute,
+    lambda x: elementary.hypot(x.real, x.imag),
     _real_abstract("abs"),
     vjp=(_abs_vjp,),
     jvp=(lambda t, out, x: real_op(scale(t, _conj(complex_sign(x)))),),
@@ -203,7 +204,7 @@ modulus_sloped = general(
 )
 angle_op = general(
     "angle_op",
-    np.angle,
+    lambda x: elementary.arctan2(x.imag, x.real),
     _real_abstract("angle"),
     vjp=(lambda ct, out, x: scale(_times_i(ct), arithmetic.reciprocal(_conj(x))),),
     jvp=(lambda t, out, x: imag_op(scale(t, arithmetic.reciprocal(x))),),

@@ -33,6 +33,7 @@ from engine.ops.solve import (
     solve_op,
     square_abstract,
 )
+from engine.runtime import elementary
 
 
 def _norm(x: Any) -> Any:
@@ -232,13 +233,13 @@ def det(input: Any) -> Operand:
     return det_op(input)
 
 
-LOG_2 = np.log(2.0)
+LOG_2 = elementary.log(2.0)
 
 
 def _slogdet_kernel(x: Any) -> tuple[Operand, ...]:
     if is_small(x):
         number, exponent = call("small_det_parts", x)
-        logarithm = np.add(np.log(np.abs(number)), np.multiply(exponent, LOG_2))
+        logarithm = np.add(elementary.log(np.abs(number)), np.multiply(exponent, LOG_2))
         return np.sign(number).astype(x.dtype), logarithm.astype(x.dtype)
     sign, logarithm = np.linalg.slogdet(x)
     return _with_nan(sign, x), _with_nan(logarithm.astype(x.dtype), x)

@@ -16,10 +16,11 @@ from engine.core.operands import Operand
 from engine.ops.arithmetic import square
 from engine.ops.compare import logical_and, where
 from engine.ops.creation import ones_like
-from engine.ops.explog import sqrt
+from engine.ops.explog import pow, sqrt
 from engine.ops.scipy_special import hyp2f1
 from engine.ops.special import in_double, scipy_kernel, typed_kernel
 from engine.ops.trig import sin
+from engine.runtime import elementary
 from engine.runtime.lazy_scipy import scipy
 
 
@@ -109,16 +110,16 @@ def _integral(phi: Any, m: Any, *, power: float, times: int) -> np.ndarray:
 
 
 def _first_arch(phi: np.ndarray, m: np.ndarray, power: float, times: int) -> np.ndarray:
-    sine = np.sin(phi)
+    sine = elementary.sin(phi)
     if times == 1:
-        low, left = np.square(np.cos(phi)), 1 - m * np.square(sine)
+        low, left = np.square(elementary.cos(phi)), 1 - m * np.square(sine)
         carlson = scipy.special.elliprd(low, 1.0, left) if power < 0 else scipy.special.elliprd(low, left, 1.0)
-        return -2 * power / 6 * sine**3 * carlson
+        return -2 * power / 6 * elementary.pow(sine, 3.0) * carlson
     s = np.linspace(-3.4, 3.4, 137)
-    x = 1 / (1 + np.exp(-np.pi * np.sinh(s)))
-    weights = (s[1] - s[0]) * np.pi * np.cosh(s) * x * (1 - x)
-    squares = np.square(np.sin(phi[..., None] * x))
-    terms = squares**times * (1 - m[..., None] * squares) ** (power - times)
+    x = 1 / (1 + elementary.exp(-np.pi * elementary.sinh(s)))
+    weights = (s[1] - s[0]) * np.pi * elementary.cosh(s) * x * (1 - x)
+    squares = np.square(elementary.sin(phi[..., None] * x))
+    terms = elementary.pow(squares, float(times)) * elementary.pow(1 - m[..., None] * squares, power - times)
     factor = (-1) ** times * math.prod(power - i for i in range(times))
     return factor * phi * np.sum(terms * weights, -1)
 
@@ -126,7 +127,9 @@ def _first_arch(phi: np.ndarray, m: np.ndarray, power: float, times: int) -> np.
 def _integral_dphi(out: Any, phi: Any, m: Any, *, power: float, times: int) -> Operand:
     squares = square(sin(phi))
     factor = (-1) ** times * math.prod(power - i for i in range(times))
-    return factor * squares ** float(times) * (1 - m * squares) ** (power - times)
+    # as an op, which rounds alike wherever it is computed
+    left = 1 - m * squares
+    return factor * math.prod([squares] * times, start=1.0) * pow(left, (power - times) * ones_like(left))
 
 
 elliptic_by_m = elementwise(

@@ -35,6 +35,7 @@ from engine.ops.special import (
     typed_kernel,
 )
 from engine.ops.trig import tanh
+from engine.runtime import elementary
 from engine.runtime.errors import UnimplementedError
 from engine.runtime.lazy_scipy import scipy
 
@@ -51,7 +52,7 @@ product = elementwise(
 )
 log1p_power = elementwise(
     "log1p_power",
-    lambda x, c: softplus_kernel(c * np.log(x)),
+    lambda x, c: softplus_kernel(c * elementary.log(x)),
     (
         lambda out, x, c: c * exp(log_of_power(c - 1, x) - out),
         lambda out, x, c: log_of_power(exp(c * log(x) - out), x),
@@ -65,7 +66,7 @@ log1p_power = elementwise(
 
 one_minus_exp = elementwise(
     "one_minus_exp",
-    lambda t: np.negative(np.expm1(t)),
+    lambda t: np.negative(elementary.expm1(t)),
     (lambda out, t: -exp(t),),
     args=("t",),
     accepts=FLOATING,
@@ -75,12 +76,12 @@ one_minus_exp = elementwise(
 
 def _log_one_minus_exp(t: Any) -> Any:
     with np.errstate(divide="ignore"):
-        return np.where(t > -math.log(2), np.log(-np.expm1(t)), np.log1p(-np.exp(t)))
+        return np.where(t > -math.log(2), elementary.log(-elementary.expm1(t)), elementary.log1p(-elementary.exp(t)))
 
 
 odds = elementwise(
     "odds",
-    lambda t: np.reciprocal(np.expm1(np.negative(t))),
+    lambda t: np.reciprocal(elementary.expm1(np.negative(t))),
     (lambda out, t: out * (1 + out),),
     args=("t",),
     accepts=FLOATING,
@@ -97,7 +98,7 @@ log_one_minus_exp = elementwise(
 
 log_cosh = elementwise(
     "log_cosh",
-    lambda x: np.abs(x) + np.log1p(np.exp(-2 * np.abs(x))) - math.log(2),
+    lambda x: np.abs(x) + elementary.log1p(elementary.exp(-2 * np.abs(x))) - math.log(2),
     (lambda out, x: tanh(x),),
     accepts=FLOATING,
     doc="``log(cosh(x))``, without overflow.",
@@ -105,7 +106,7 @@ log_cosh = elementwise(
 
 hypsecant_cdf = elementwise(
     "hypsecant_cdf",
-    lambda x: 2 / math.pi * np.arctan(np.exp(x)),
+    lambda x: 2 / math.pi * elementary.arctan(elementary.exp(x)),
     (lambda out, x: exp(-log_cosh(x)) / math.pi,),
     accepts=FLOATING,
     doc="Distribution function of the hyperbolic secant distribution.",
@@ -123,7 +124,7 @@ def _log1p_ratio(u: Any, *, times: int) -> Any:
     near = np.abs(u) <= bound
     at = np.where(near, 1.0, u)
     with np.errstate(divide="ignore", invalid="ignore"):
-        out = np.log1p(at) / at
+        out = elementary.log1p(at) / at
         for n in range(1, times + 1):  # u L(u) = log(1 + u), differentiated n times
             out = ((-1) ** (n - 1) * math.factorial(n - 1) * (1 + at) ** -n - n * out) / at
     if not near.any():
@@ -151,8 +152,8 @@ log1p_ratio = elementwise(
 def _log1p_over(x: Any, c: Any) -> Any:
     zero = np.equal(c, 0)
     if not zero.any():
-        return np.log1p(c * x) / c
-    return np.where(zero, x, np.log1p(c * x) / np.where(zero, 1, c))
+        return elementary.log1p(c * x) / c
+    return np.where(zero, x, elementary.log1p(c * x) / np.where(zero, 1, c))
 
 
 log1p_over = elementwise(

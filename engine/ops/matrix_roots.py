@@ -23,6 +23,7 @@ from engine.ops.linalg import adjoint, matmul
 from engine.ops.matrix_functions import block, embed_block
 from engine.ops.quadrature import gauss_legendre
 from engine.ops.solve import check_matrix, finite, square_abstract
+from engine.runtime import elementary
 from engine.runtime.lazy_scipy import scipy
 
 DEGREE, CLOSE = 16, 0.749
@@ -44,10 +45,10 @@ def _logarithm(a: Any) -> np.ndarray:
     on = np.diag_indices(len(a))
     # as in SciPy, a zero is a tiny number
     t[on] = np.where(t[on] == 0, 1e-20, t[on])
-    logarithms, root, roots = np.log(t[on]), t, 0
+    logarithms, root, roots = elementary.log(t[on]), t, 0
     while True:
         x = root - np.eye(len(a))
-        x[on] = np.expm1(logarithms / 2.0**roots)
+        x[on] = elementary.expm1(logarithms / 2.0**roots)
         x2 = x @ x
         second, third, fourth = (np.linalg.norm(p, 1) ** (1 / k) for k, p in ((2, x2), (3, x2 @ x), (4, x2 @ x2)))
         if not max(third, min(second, fourth)) > CLOSE or roots == 100:

@@ -23,7 +23,7 @@ from engine.ops.arithmetic import reciprocal, square
 from engine.ops.axis_args import single_axis
 from engine.ops.compare import cast, cast_like, where
 from engine.ops.creation import ones_like
-from engine.ops.explog import by_tails, exp, expm1_slope
+from engine.ops.explog import by_tails, exp, expm1_slope, in_single
 from engine.ops.joining import concat
 from engine.ops.reduce import as_axes, balanced, change_of_shares, reduce_sum_op
 from engine.ops.special import ndtr
@@ -130,18 +130,13 @@ def crelu(features: Any, axis: Any = -1) -> Operand:
 # ---- smooth activations ----------------------------------------------------------------------------------------------
 
 
-def _in_single(function: Any, x: Any) -> Operand:
-    """A function of our own of half precision, which it has no loop for, as well as of single and double."""
-    return function(x) if x.dtype.itemsize > 2 else function(x.astype(np.float32)).astype(x.dtype)
-
-
 def _sigmoid_kernel(x: Any) -> Operand:
-    return np.reciprocal(1 + np.exp(np.negative(x))) if x.dtype.kind == "c" else _in_single(elementary.sigmoid, x)
+    return np.reciprocal(1 + np.exp(np.negative(x))) if x.dtype.kind == "c" else in_single(elementary.sigmoid, x)
 
 
 def softplus_kernel(x: Any) -> Operand:
     """``log(1 + exp(x))`` of an array."""
-    return _in_single(elementary.softplus, x)
+    return in_single(elementary.softplus, x)
 
 
 sigmoid = elementwise(
@@ -157,7 +152,7 @@ sigmoid_slope = elementwise(
 )
 log_sigmoid = elementwise(
     "log_sigmoid",
-    lambda x: _in_single(elementary.log_sigmoid, x),
+    lambda x: in_single(elementary.log_sigmoid, x),
     (lambda out, x: sigmoid(-x),),
     accepts=FLOATING,
     doc="Logarithm of `sigmoid`, without overflow.",

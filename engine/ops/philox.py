@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.runtime import elementary
 from engine.runtime.cache import cached
 from engine.runtime.lazy_scipy import scipy
 
@@ -208,11 +209,11 @@ def _normals(stream: Stream, groups: Any, dtype: Any) -> np.ndarray:
     kind = np.float64 if dtype == np.float64 else np.float32
     u = _floats(stream, groups, kind)
     # The nearest float of what float64 gives is what a good float function gives, too.
-    radius = np.log(np.maximum(u[:, 0::2], kind(1e-7)), dtype=np.float64).astype(kind)
+    radius = elementary.log(np.maximum(u[:, 0::2], kind(1e-7)), dtype=np.float64).astype(kind)
     np.sqrt(np.multiply(radius, kind(-2), out=radius), out=radius)
     angle = np.multiply(u[:, 1::2], 2 * math.pi, dtype=np.float64).astype(kind).astype(np.float64)
-    np.multiply(np.sin(angle).astype(kind, copy=False), radius, out=u[:, 0::2])
-    np.multiply(np.cos(angle).astype(kind, copy=False), radius, out=u[:, 1::2])
+    np.multiply(elementary.sin(angle).astype(kind, copy=False), radius, out=u[:, 0::2])
+    np.multiply(elementary.cos(angle).astype(kind, copy=False), radius, out=u[:, 1::2])
     return u
 
 
@@ -277,7 +278,7 @@ def gamma(stream: Stream, count: int, alpha: np.ndarray) -> np.ndarray:
     a = np.repeat(alpha.astype(np.float64), count)
     sources, out = _Sources(stream, len(a)), np.full(len(a), np.nan)
     exponential = np.flatnonzero(a == 1)
-    out[exponential] = -np.log1p(-sources.take(exponential, _floats, np.float64))
+    out[exponential] = -elementary.log1p(-sources.take(exponential, _floats, np.float64))
     small = a < 1
     with np.errstate(invalid="ignore", divide="ignore"):
         d = a + np.where(small, 2 / 3, -1 / 3)
@@ -291,7 +292,7 @@ def gamma(stream: Stream, count: int, alpha: np.ndarray) -> np.ndarray:
         u = sources.take(rows, _floats, np.float64)
         with np.errstate(divide="ignore"):
             good = u < 1 - 0.0331 * (x * x) * (x * x)
-            good |= np.log(u) < 0.5 * x * x + d[rows] * (1 - v + np.log(v))
+            good |= elementary.log(u) < 0.5 * x * x + d[rows] * (1 - v + elementary.log(v))
         done = rows[good]
         out[done] = d[done] * v[good]
         below = done[small[done]]
@@ -307,7 +308,7 @@ def poisson(stream: Stream, count: int, rate: np.ndarray) -> np.ndarray:
     """
     rates = np.repeat(rate.astype(np.float64), count)
     sources, out = _Sources(stream, len(rates)), np.full(len(rates), np.nan)
-    product, limit, number = np.ones_like(rates), np.exp(-rates), np.zeros_like(rates)
+    product, limit, number = np.ones_like(rates), elementary.exp(-rates), np.zeros_like(rates)
     left = np.flatnonzero((rates >= 0) & (rates < 10))
     while len(left):
         product[left] *= sources.take(left, _floats, np.float64)
@@ -334,8 +335,8 @@ def _hoermann(sources: _Sources, rows: np.ndarray, rate: np.ndarray) -> tuple[np
         k = np.floor((2 * a / shifted + b) * u + rate + 0.43)
         surely = (shifted >= 0.07) & (v <= 0.9277 - 3.6224 / (b - 2))
         never = (k < 0) | ((shifted < 0.013) & (v > shifted))
-        density = np.log(v * (1.1239 + 1.1328 / (b - 3.4)) / (a / (shifted * shifted) + b))
-        wanted = -rate + k * np.log(rate) - scipy.special.gammaln(k + 1)
+        density = elementary.log(v * (1.1239 + 1.1328 / (b - 3.4)) / (a / (shifted * shifted) + b))
+        wanted = -rate + k * elementary.log(rate) - scipy.special.gammaln(k + 1)
     return surely | (~never & (density <= wanted)), k
 
 
@@ -347,7 +348,7 @@ def categorical(stream: Stream, count: int, logits: np.ndarray) -> np.ndarray:
     finite = np.isfinite(logits)
     highest = np.max(np.where(finite, logits, np.finfo(logits.dtype).min), axis=1, keepdims=True)
     with np.errstate(over="ignore", invalid="ignore"):
-        weights = np.exp(logits.astype(np.float64) - highest)
+        weights = elementary.exp(logits.astype(np.float64) - highest)
     edges = np.cumsum(np.where(finite, weights, 0.0), axis=1)
     points = uniform(stream, len(logits) * count, np.float64).reshape(len(logits), count) * edges[:, -1:]
     chosen = [np.searchsorted(row, p, side="right") for row, p in zip(edges, points, strict=True)]

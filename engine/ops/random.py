@@ -38,6 +38,7 @@ from engine.ops.philox import RESERVED, Stream, stream_of
 from engine.ops.reduce import reduce_prod
 from engine.ops.shape import as_dims, known_dims, shape_operand, size
 from engine.ops.shape import shape as dimensions
+from engine.runtime import elementary
 from engine.runtime.errors import InvalidArgumentError, ShapeError, UnimplementedError
 from engine.runtime.lazy_scipy import scipy
 
@@ -232,7 +233,7 @@ def _gamma_slope_kernel(sample: Any, alpha: Any) -> np.ndarray:
         return np.where(upper, -scipy.special.gammaincc(shifted, x), scipy.special.gammainc(shifted, x))
 
     change = (8 * (tail(1) - tail(-1)) - (tail(2) - tail(-2))) / (12 * step)
-    density = np.exp((a - 1) * np.log(x) - x - scipy.special.gammaln(a))
+    density = elementary.exp((a - 1) * elementary.log(x) - x - scipy.special.gammaln(a))
     return np.where(x > 0, -change / density, 0).astype(alpha.dtype)
 
 

@@ -21,7 +21,7 @@ from engine.ops import parameter_kernels, tail_kernels
 from engine.ops.arithmetic import minimum, reciprocal, rint, sign, square
 from engine.ops.compare import greater, less_equal, logical_and, not_equal, where
 from engine.ops.creation import ones_like, zeros_like
-from engine.ops.explog import exp, log, log1p, pow, slope_within
+from engine.ops.explog import exp, in_single, log, log1p, pow, slope_within
 from engine.ops.special import (
     beta_density,
     betainc_grad_a,
@@ -41,6 +41,7 @@ from engine.ops.special import (
     xdivy_kernel,
 )
 from engine.ops.trig import asinh_slope, cos, cosh, sin, sinh
+from engine.runtime import elementary
 from engine.runtime.lazy_scipy import scipy
 
 _ROOT_2PI = math.sqrt(2 * math.pi)
@@ -69,7 +70,7 @@ exp2_slope = slope_within(
     {"e": 15.9, "f": 127.9, "d": 1023.9},
     np.positive,
     lambda out, x: math.log(2) * out,
-    lambda x: 2 * math.log(2) * np.exp2(x - 1),
+    lambda x: 2 * math.log(2) * in_single(elementary.exp2, x - 1),
     lambda slope, out, x: math.log(2) * exp2_slope(out, x),
     module=__name__,
 )

@@ -22,9 +22,10 @@ from engine.ops import parameter_kernels, tail_kernels
 from engine.ops.arithmetic import square
 from engine.ops.compare import cast, cast_like, equal, not_equal, where
 from engine.ops.creation import ones_like, zeros_like
-from engine.ops.explog import exp, log, log1p, slope_within
+from engine.ops.explog import exp, in_single, log, log1p, slope_within
 from engine.ops.reduce import reduce_sum
 from engine.ops.trig import cos, sin
+from engine.runtime import elementary
 from engine.runtime.errors import UnimplementedError
 from engine.runtime.lazy_scipy import scipy
 
@@ -41,13 +42,16 @@ def typed_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def scipy_kernel(name: str, mended: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """The same of what `scipy.special` has under this name; that module is loaded by the first call.
+    """The same of what `scipy.special` has under this name, which the first call loads, or of our own function.
 
     `mended`, if given, is called with what SciPy makes of the operands, and with these: the value where SciPy's is
     another than TensorFlow's.
     """
+    own = getattr(elementary, name, None)
 
     def function(*arrays: Any) -> Any:
+        if own is not None and arrays[0].dtype.kind == "f":
+            return in_single(own, *arrays)
         out = getattr(scipy.special, name)(*arrays)
         return out if mended is None else mended(out, *arrays)
 
@@ -119,7 +123,7 @@ ndtri_slope = slope_within(
     "ndtri",
     {"f": 0.4995, "d": math.inf},
     lambda x: np.absolute(x - 0.5),
-    lambda out, x: math.sqrt(2 * math.pi) * np.exp(0.5 * np.square(out)),
+    lambda out, x: math.sqrt(2 * math.pi) * elementary.exp(0.5 * np.square(out)),
     lambda x: x - x,  # there is none at an infinity
     lambda slope, out, x: out * square(slope),
     lambda x: scipy.special.ndtri(x),

@@ -18,9 +18,9 @@ from engine.runtime import elementary
 sin = elementwise("sin", elementary.sin, (lambda out, x: cos(x),), doc="Sine of x (radians).")
 cos = elementwise("cos", elementary.cos, (lambda out, x: -sin(x),), doc="Cosine of x (radians).")
 tan = elementwise("tan", elementary.tan, (lambda out, x: 1 + square(out),), doc="Tangent of x (radians).")
-asin = elementwise("asin", np.arcsin, (lambda out, x: rsqrt(1 - square(x)),), doc="Inverse sine, radians.")
-acos = elementwise("acos", np.arccos, (lambda out, x: -rsqrt(1 - square(x)),), doc="Inverse cosine, radians.")
-atan = elementwise("atan", np.arctan, (lambda out, x: atan_slope(x),), doc="Inverse tangent, radians.")
+asin = elementwise("asin", elementary.arcsin, (lambda out, x: rsqrt(1 - square(x)),), doc="Inverse sine, radians.")
+acos = elementwise("acos", elementary.arccos, (lambda out, x: -rsqrt(1 - square(x)),), doc="Inverse cosine, radians.")
+atan = elementwise("atan", elementary.arctan, (lambda out, x: atan_slope(x),), doc="Inverse tangent, radians.")
 atan_slope = elementwise(
     "atan_slope",
     lambda x: np.reciprocal(1 + np.square(x)),
@@ -43,7 +43,7 @@ tanh_slope = elementwise(
     strict=False,
     doc="``1 - out ** 2``, for ``out = tanh(x)`` that may have been rounded to 1.",
 )
-asinh = elementwise("asinh", np.arcsinh, (lambda out, x: asinh_slope(x),), doc="Inverse hyperbolic sine.")
+asinh = elementwise("asinh", elementary.arcsinh, (lambda out, x: asinh_slope(x),), doc="Inverse hyperbolic sine.")
 
 
 def _asinh_slope(x: Any) -> Any:
@@ -56,9 +56,11 @@ asinh_slope = elementwise(
     "asinh_slope", _asinh_slope, (lambda out, x: -(x * out) * square(out),), doc="``1 / sqrt(1 + x ** 2)``."
 )
 acosh = elementwise(
-    "acosh", np.arccosh, (lambda out, x: rsqrt(x - 1) * rsqrt(x + 1),), doc="Inverse hyperbolic cosine."
+    "acosh", elementary.arccosh, (lambda out, x: rsqrt(x - 1) * rsqrt(x + 1),), doc="Inverse hyperbolic cosine."
 )
-atanh = elementwise("atanh", np.arctanh, (lambda out, x: reciprocal(1 - square(x)),), doc="Inverse hyperbolic tangent.")
+atanh = elementwise(
+    "atanh", elementary.arctanh, (lambda out, x: reciprocal(1 - square(x)),), doc="Inverse hyperbolic tangent."
+)
 
 
 def _in_units(y: Any, x: Any) -> tuple[Any, Any, Any, Any]:
@@ -96,7 +98,7 @@ angle_slope = elementwise(
 )
 atan2 = elementwise(
     "atan2",
-    np.arctan2,
+    elementary.arctan2,
     (
         lambda out, y, x: angle_slope(y, x),
         lambda out, y, x: -angle_slope(x, y),

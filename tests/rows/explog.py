@@ -22,6 +22,8 @@ ROWS = (
         oracle=np.exp,
     ),
     Row(explog.log, (positive(3, 4),), dtypes=ALL, oracle=np.log, tf=lambda tf, x: tf.math.log(x)),
+    Row(explog.log2, (positive(3, 4),), dtypes=ALL, oracle=np.log2),
+    Row(explog.log10, (positive(3, 4),), dtypes=ALL, oracle=np.log10),
     Row(explog.log1p, (unit(3, 4),), dtypes=ALL, oracle=np.log1p, tf=lambda tf, x: tf.math.log1p(x)),
     Row(
         explog.log1p, (fixed([1e-9, -1e-12, 0.0]),), label="near 0", oracle=np.log1p, tf=lambda tf, x: tf.math.log1p(x)

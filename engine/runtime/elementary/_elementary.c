@@ -42,7 +42,8 @@ static __attribute__((noinline)) int complaints(const double *x, const double *y
             raised |= FE_INVALID;
         }
         else if (size > limits->most) {
-            raised |= isinf(a) || isinf(b) ? 0 : limits->has_pole && (a == b || a == 0) ? FE_DIVBYZERO : FE_OVERFLOW;
+            const int endless = isinf(a) || isinf(b);
+            raised |= limits->has_pole && (a == 0 || (a == b && !endless)) ? FE_DIVBYZERO : endless ? 0 : FE_OVERFLOW;
         }
         else if (size < limits->least) {
             raised |= isinf(a) || isinf(b) ? 0 : FE_UNDERFLOW;
@@ -82,19 +83,12 @@ typedef int Kernel(char *const *args, npy_intp count, const Limits *limits);
         memcpy(&there, PLACE, BYTES); \
         there; \
     })
-#define LOAD_f(PLACE) \
-    ({ \
-        HALF there; \
-        memcpy(&there, PLACE, BYTES / 2); \
-        __builtin_convertvector(there, V); \
-    })
+/* Where the compiler takes the long way from floats to doubles, the width says the short one. */
+#define LOAD_f(PLACE) WIDENED(PLACE)
 #define STORE_d(PLACE, OUT) memcpy(PLACE, &OUT, BYTES);
 #define STORE_f(PLACE, OUT) \
-    { \
-        const HALF there = __builtin_convertvector(OUT, HALF); \
-        memcpy(PLACE, &there, BYTES / 2); \
-        OUT = __builtin_convertvector(there, V); \
-    }
+    NARROWED(PLACE, OUT); \
+    OUT = WIDENED(PLACE);
 #define ITEM_d npy_double
 #define ITEM_f npy_float
 
@@ -152,6 +146,8 @@ typedef int Kernel(char *const *args, npy_intp count, const Limits *limits);
 #define BYTES 16
 #define TARGET
 TYPES
+#define WIDENED(PLACE) ((V)_mm_cvtps_pd(_mm_castsi128_ps(_mm_loadl_epi64((const __m128i *)(PLACE)))))
+#define NARROWED(PLACE, X) _mm_storel_epi64((__m128i *)(PLACE), _mm_castps_si128(_mm_cvtpd_ps((__m128d)(X))))
 #define SELECT(MASK, X, Y) ((V)(((U)(MASK) & (U)(X)) | (~(U)(MASK) & (U)(Y))))
 #define LARGER(X, Y) ((V)_mm_max_pd((__m128d)(X), (__m128d)(Y)))
 #define SMALLER(X, Y) ((V)_mm_min_pd((__m128d)(X), (__m128d)(Y)))
@@ -160,6 +156,8 @@ TYPES
 #include <elementary_functions.h>
 #undef BYTES
 #undef TARGET
+#undef WIDENED
+#undef NARROWED
 #undef SELECT
 #undef LARGER
 #undef SMALLER
@@ -169,6 +167,8 @@ TYPES
 #define BYTES 32
 #define TARGET __attribute__((target("avx2")))
 TYPES
+#define WIDENED(PLACE) ((V)_mm256_cvtps_pd(_mm_loadu_ps((const float *)(PLACE))))
+#define NARROWED(PLACE, X) _mm_storeu_ps((float *)(PLACE), _mm256_cvtpd_ps((__m256d)(X)))
 #define SELECT(MASK, X, Y) ((V)_mm256_blendv_pd((__m256d)(Y), (__m256d)(X), (__m256d)(MASK)))
 #define LARGER(X, Y) ((V)_mm256_max_pd((__m256d)(X), (__m256d)(Y)))
 #define SMALLER(X, Y) ((V)_mm256_min_pd((__m256d)(X), (__m256d)(Y)))
@@ -177,6 +177,8 @@ TYPES
 #include <elementary_functions.h>
 #undef BYTES
 #undef TARGET
+#undef WIDENED
+#undef NARROWED
 #undef SELECT
 #undef LARGER
 #undef SMALLER
@@ -186,6 +188,8 @@ TYPES
 #define BYTES 64
 #define TARGET __attribute__((target("avx512f,avx512dq")))
 TYPES
+#define WIDENED(PLACE) ((V)_mm512_cvtps_pd(_mm256_loadu_ps((const float *)(PLACE))))
+#define NARROWED(PLACE, X) _mm256_storeu_ps((float *)(PLACE), _mm512_cvtpd_ps((__m512d)(X)))
 #define SELECT(MASK, X, Y) ((V)_mm512_mask_blend_pd(_mm512_movepi64_mask((__m512i)(MASK)), (__m512d)(Y), (__m512d)(X)))
 #define LARGER(X, Y) ((V)_mm512_max_pd((__m512d)(X), (__m512d)(Y)))
 #define SMALLER(X, Y) ((V)_mm512_min_pd((__m512d)(X), (__m512d)(Y)))
@@ -196,6 +200,17 @@ TYPES
 #define BYTES 16
 #define TARGET
 TYPES
+#define WIDENED(PLACE) \
+    ({ \
+        HALF there; \
+        memcpy(&there, PLACE, BYTES / 2); \
+        __builtin_convertvector(there, V); \
+    })
+#define NARROWED(PLACE, X) \
+    ({ \
+        const HALF there = __builtin_convertvector(X, HALF); \
+        memcpy(PLACE, &there, BYTES / 2); \
+    })
 #define SELECT(MASK, X, Y) ((V)(((U)(MASK) & (U)(X)) | (~(U)(MASK) & (U)(Y))))
 #define LARGER(X, Y) SELECT((X) > (Y), X, Y)
 #define SMALLER(X, Y) SELECT((X) < (Y), X, Y)

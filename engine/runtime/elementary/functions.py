@@ -14,15 +14,30 @@ algorithm.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-_MAGIC = 1.5 * 2.0**52
-"""Added to a number, it leaves no digits behind the point; the last bits then are those of an integer."""
-_SIZE, _SIGN, _ONE = (1 << 63) - 1, 1 << 63, 1023 << 52
-_HIGH = -1 << 27 & (1 << 64) - 1
-"""The bits of a number that leave it 26 digits, so that a product of two such numbers is exact."""
-_INFINITY, _NAN, _LEAST = float("inf"), float("nan"), 2.0**-1022
+from engine.runtime.elementary.circular import arccos, arcsin, arctan, arctan2, cos, sin, tan
+from engine.runtime.elementary.steps import (
+    HIGH,
+    INFINITY,
+    LEAST,
+    MAGIC,
+    NAN,
+    ONE,
+    SIGN,
+    between,
+    horner,
+    parts_of,
+    polynomial,
+    power_of_2,
+    product_of,
+    quotient_of,
+    scaled_by,
+    size_of,
+    sum_of,
+    with_sign_of,
+)
 
 _LN2_HIGH, _LN2_LOW = 0.6931471805601177, -1.7239444525614835e-13  # the first has 41 digits
 _LOG2_E = 1.4426950408889634
@@ -51,45 +66,6 @@ class Function(NamedTuple):
     underflows: bool
 
 
-def _polynomial(x: Any, coefficients: Sequence[float]) -> Any:
-    """Its value, even and odd powers apart: they do not wait for each other."""
-    if len(coefficients) < 4:
-        return _horner(x, coefficients)
-    return _horner(x * x, coefficients[::2]) + x * _horner(x * x, coefficients[1::2])
-
-
-def _horner(x: Any, coefficients: Sequence[float]) -> Any:
-    total = coefficients[-1]
-    for coefficient in coefficients[-2::-1]:
-        total = total * x + coefficient
-    return total
-
-
-def _size(m: Any, x: Any) -> Any:
-    return m.number(m.bits(x) & _SIZE)
-
-
-def _with_sign_of(m: Any, size: Any, x: Any) -> Any:
-    """A number that is not negative, with the sign of another one."""
-    return m.number(m.bits(size) | (m.bits(x) & _SIGN))
-
-
-def _between(m: Any, low: float, x: Any, high: float) -> Any:
-    """The number, if it is within these limits; a NaN stays one."""
-    return m.smaller(high, m.larger(low, x))
-
-
-def _power_of_2(m: Any, n: Any) -> Any:
-    """For a whole number from -1022 to 1023."""
-    return m.number((m.bits(n + _MAGIC) << 52) + _ONE)
-
-
-def _scaled(m: Any, x: Any, n: Any) -> Any:
-    """``x * 2**n`` for any whole number up to 2044 in size."""
-    half = (n * 0.5 + _MAGIC) - _MAGIC
-    return x * _power_of_2(m, half) * _power_of_2(m, n - half)
-
-
 # ---- exponentials ----------------------------------------------------------------------------------------------------
 
 # (exp(r) - 1 - r - r**2 / 2) / r**3 for abs(r) <= log(2) / 2
@@ -106,10 +82,10 @@ _EXP_SINGLE = (
 
 def _exp_parts(m: Any, x: Any, single: bool) -> tuple[Any, Any, Any]:
     """``n, r, t`` with ``exp(x) = 2**n * (1 + r + t)``, where r is at most ``log(2) / 2``, and t small beside it."""
-    n = (x * _LOG2_E + _MAGIC) - _MAGIC
+    n = (x * _LOG2_E + MAGIC) - MAGIC
     near, rest = x - n * _LN2_HIGH, n * _LN2_LOW
     r = near - rest
-    t = r * r * (0.5 + r * _polynomial(r, _EXP_SINGLE if single else _EXP))
+    t = r * r * (0.5 + r * polynomial(r, _EXP_SINGLE if single else _EXP))
     return n, r, t if single else t + ((near - r) - rest)
 
 
@@ -122,47 +98,47 @@ def _one_more(r: Any, t: Any) -> tuple[Any, Any]:
 def exp(m: Any, x: Any, single: bool) -> Any:
     """e to the power x."""
     if single:
-        n, r, t = _exp_parts(m, _between(m, -120.0, x, 90.0), single)
-        return (1 + (r + t)) * _power_of_2(m, n)
-    near = _between(m, -708.0, x, 709.0)
+        n, r, t = _exp_parts(m, between(m, -120.0, x, 90.0), single)
+        return (1 + (r + t)) * power_of_2(m, n)
+    near = between(m, -708.0, x, 709.0)
     n, r, t = _exp_parts(m, near, single)
     high, low = _one_more(r, t)
-    value = (high + low) * _power_of_2(m, n)
+    value = (high + low) * power_of_2(m, n)
     return m.rarely(near != x, _far_exp, (x,), value)
 
 
 def _far_exp(m: Any, x: Any) -> Any:
     """`exp` where it may overflow or underflow."""
-    n, r, t = _exp_parts(m, _between(m, -746.0, x, 710.0), False)
+    n, r, t = _exp_parts(m, between(m, -746.0, x, 710.0), False)
     high, low = _one_more(r, t)
-    return _scaled(m, high + low, n)
+    return scaled_by(m, high + low, n)
 
 
 def exp2(m: Any, x: Any, single: bool) -> Any:
     """2 to the power x."""
-    at = _between(m, -1076.0, x, 1025.0)
-    n = (at + _MAGIC) - _MAGIC
+    at = between(m, -1076.0, x, 1025.0)
+    n = (at + MAGIC) - MAGIC
     f = at - n
     if single:
         r = f * 0.6931471805599453
-        value = 1 + (r + r * r * (0.5 + r * _polynomial(r, _EXP_SINGLE)))
-        return _scaled(m, value, n)
+        value = 1 + (r + r * r * (0.5 + r * polynomial(r, _EXP_SINGLE)))
+        return scaled_by(m, value, n)
     # log(2) in 26 digits and the rest: the first product is exact
-    f_high = m.number(m.bits(f) & _HIGH)
+    f_high = m.number(m.bits(f) & HIGH)
     near, rest = f_high * 0.6931471824645996, f_high * -1.904654299957768e-09 + (f - f_high) * 0.6931471805599453
     r = near + rest
-    high, low = _one_more(r, r * r * (0.5 + r * _polynomial(r, _EXP)) + ((near - r) + rest))
-    return _scaled(m, high + low, n)
+    high, low = _one_more(r, r * r * (0.5 + r * polynomial(r, _EXP)) + ((near - r) + rest))
+    return scaled_by(m, high + low, n)
 
 
 def expm1(m: Any, x: Any, single: bool) -> Any:
     """``exp(x) - 1``."""
-    near = _between(m, -64.0, x, 709.0)
+    near = between(m, -64.0, x, 709.0)
     n, r, t = _exp_parts(m, near, single)
     # 2**n * (1 - 2**-n + r + t): where n is 0, r is the number itself
-    start = 1 - _power_of_2(m, -n)
+    start = 1 - power_of_2(m, -n)
     total = start + r
-    value = (total + ((r - (total - start)) + t)) * _power_of_2(m, n)
+    value = (total + ((r - (total - start)) + t)) * power_of_2(m, n)
     if not single:
         value = m.rarely(x > near, _far_exp, (x,), value)
     return m.select(x == 0, x, value)
@@ -170,8 +146,8 @@ def expm1(m: Any, x: Any, single: bool) -> Any:
 
 def _below_one(m: Any, x: Any, single: bool) -> tuple[Any, Any]:
     """``exp(-abs(x))`` as a number and what it leaves, as long as it does not underflow."""
-    n, r, t = _exp_parts(m, m.larger(-120.0 if single else -708.0, -_size(m, x)), single)
-    power = _power_of_2(m, n)
+    n, r, t = _exp_parts(m, m.larger(-120.0 if single else -708.0, -size_of(m, x)), single)
+    power = power_of_2(m, n)
     if single:
         return (1 + (r + t)) * power, 0.0
     high, low = _one_more(r, t)
@@ -181,7 +157,7 @@ def _below_one(m: Any, x: Any, single: bool) -> tuple[Any, Any]:
 
 def _is_far(m: Any, x: Any) -> Any:
     """Where `_below_one` is not what it says."""
-    return _size(m, x) > 708.0
+    return size_of(m, x) > 708.0
 
 
 def sigmoid(m: Any, x: Any, single: bool) -> Any:
@@ -192,7 +168,7 @@ def sigmoid(m: Any, x: Any, single: bool) -> Any:
     if single:
         return q
     # what the quotient leaves, by products of 26 digits and 27 at most, which are exact
-    under, q_high = m.number(m.bits(1 + t) & _HIGH), m.number(m.bits(q) & _HIGH)
+    under, q_high = m.number(m.bits(1 + t) & HIGH), m.number(m.bits(q) & HIGH)
     rest = (over - q_high * under) - (q - q_high) * under
     rest = rest + (m.select(x < 0, left, 0.0) - q * ((t - (under - 1)) + left))
     value = q + rest * _about_inverse(t)
@@ -202,13 +178,6 @@ def sigmoid(m: Any, x: Any, single: bool) -> Any:
 def _about_inverse(t: Any) -> Any:
     """``1 / (1 + t)`` to a digit or two, for t between 0 and 1: enough for what multiplies a rest."""
     return 1.0 - t * (0.9 - 0.4 * t)
-
-
-def _sum(a: Any, b: Any) -> tuple[Any, Any]:
-    """A sum, and what its rounding has lost."""
-    total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
 
 
 def softplus(m: Any, x: Any, single: bool) -> Any:
@@ -221,13 +190,13 @@ def softplus(m: Any, x: Any, single: bool) -> Any:
     s = f / (2 + f)
     z = s * s
     half = 0.5 * f * f
-    rest = s * (half + z * _polynomial(z, _LOG_SINGLE if single else _LOG)) - half
+    rest = s * (half + z * polynomial(z, _LOG_SINGLE if single else _LOG)) - half
     if single:
         return over + (m.select(far, 0.6931471805599453, 0.0) + (f + rest))
     # what is lost where 1 is subtracted, and by exp
     rest = rest + (m.select(far, 0.5 * (t - ((t - 1) + 1)) + _LN2_LOW, 0.0) + left * _about_inverse(t))
-    total, lost = _sum(over, m.select(far, _LN2_HIGH, 0.0))
-    total, lost_too = _sum(total, f)
+    total, lost = sum_of(over, m.select(far, _LN2_HIGH, 0.0))
+    total, lost_too = sum_of(total, f)
     value = total + ((lost + lost_too) + rest)
     return m.rarely(_is_far(m, x), lambda m, x: m.select(x > 0, x, _far_exp(m, x)), (x,), value)
 
@@ -261,37 +230,37 @@ _SINH_SINGLE = (
 
 def tanh(m: Any, x: Any, single: bool) -> Any:
     """Hyperbolic tangent."""
-    size = _size(m, x)
+    size = size_of(m, x)
     z = x * x
-    small = size + size * z * _polynomial(z, _TANH_SINGLE if single else _TANH)
+    small = size + size * z * polynomial(z, _TANH_SINGLE if single else _TANH)
     n, r, t = _exp_parts(m, m.smaller(22.0, size) * -2, single)
-    share = (1 + (r + t)) * _power_of_2(m, n)
-    return _with_sign_of(m, m.select(size < 0.55, small, 1 - (share + share) / (1 + share)), x)
+    share = (1 + (r + t)) * power_of_2(m, n)
+    return with_sign_of(m, m.select(size < 0.55, small, 1 - (share + share) / (1 + share)), x)
 
 
 def _exp_of_size(m: Any, x: Any, single: bool) -> tuple[Any, Any, Any, Any]:
     """``n, high, low, back`` with ``exp(abs(x)) = 2**n * (high + low)``, ``exp(-abs(x)) = 2**n * back``."""
-    n, r, t = _exp_parts(m, m.smaller(712.0, _size(m, x)), single)
+    n, r, t = _exp_parts(m, m.smaller(712.0, size_of(m, x)), single)
     high, low = _one_more(r, t)
-    return n, high, low, _power_of_2(m, -2 * m.smaller(40.0, n)) / (high + low)
+    return n, high, low, power_of_2(m, -2 * m.smaller(40.0, n)) / (high + low)
 
 
 def sinh(m: Any, x: Any, single: bool) -> Any:
     """Hyperbolic sine."""
     n, high, low, back = _exp_of_size(m, x, single)
-    large = _scaled(m, (high - back) + low, n - 1)
-    size = _size(m, x)
+    large = scaled_by(m, (high - back) + low, n - 1)
+    size = size_of(m, x)
     near = m.smaller(1.0, size)
     z = near * near
-    small = near + near * z * _polynomial(z, _SINH_SINGLE if single else _SINH)
-    return _with_sign_of(m, m.select(size < 1, small, large), x)
+    small = near + near * z * polynomial(z, _SINH_SINGLE if single else _SINH)
+    return with_sign_of(m, m.select(size < 1, small, large), x)
 
 
 def cosh(m: Any, x: Any, single: bool) -> Any:
     """Hyperbolic cosine."""
     n, high, low, back = _exp_of_size(m, x, single)
     total = high + back
-    return _scaled(m, total + ((back - (total - high)) + low), n - 1)
+    return scaled_by(m, total + ((back - (total - high)) + low), n - 1)
 
 
 # ---- logarithms ------------------------------------------------------------------------------------------------------
@@ -304,11 +273,12 @@ _LOG = (
 _LOG_SINGLE = (0.6666666564368964, 0.40000335630747497, 0.2853727835344721, 0.23582762803438617)
 _ROOT_HALF = 0x3FE6A09E667F3BCD
 """The bits of the square root of 1 / 2."""
+_ROOT_HALF_VALUE = (0.7071067811865476, -4.833646656726457e-17)
 
 
 def _log_parts(m: Any, x: Any) -> tuple[Any, Any]:
     """``k, f`` with ``x = 2**k * (1 + f)``, where ``1 + f`` is between the roots of 1 / 2 and of 2; x is normal."""
-    bits = m.bits(x) + (_ONE - _ROOT_HALF)
+    bits = m.bits(x) + (ONE - _ROOT_HALF)
     k = m.number((bits >> 52) | (1075 << 52)) - (2.0**52 + 1023)
     return k, m.number((bits & ((1 << 52) - 1)) + _ROOT_HALF) - 1
 
@@ -318,7 +288,7 @@ def _log_of_parts(m: Any, f: Any, k: Any, correction: Any, single: bool) -> Any:
     s = f / (2 + f)
     z = s * s
     half = 0.5 * f * f
-    rest = s * (half + z * _polynomial(z, _LOG_SINGLE if single else _LOG))
+    rest = s * (half + z * polynomial(z, _LOG_SINGLE if single else _LOG))
     return k * _LN2_HIGH - ((half - (rest + (k * _LN2_LOW + correction))) - f)
 
 
@@ -326,11 +296,11 @@ def _everywhere(m: Any, x: Any, logarithm: Callable[..., Any]) -> Any:
     """``logarithm(m, x, 0.0)`` where that is a normal number, what it is elsewhere; the last operand is added to k."""
 
     def elsewhere(m: Any, x: Any) -> Any:
-        value = logarithm(m, m.select(x < _LEAST, x * 2.0**54, x), m.select(x < _LEAST, -54.0, 0.0))
-        value = m.select(x > 0, value, m.select(x == 0, -_INFINITY, _NAN))
-        return m.select((x < _INFINITY) & (x == x), value, x)
+        value = logarithm(m, m.select(x < LEAST, x * 2.0**54, x), m.select(x < LEAST, -54.0, 0.0))
+        value = m.select(x > 0, value, m.select(x == 0, -INFINITY, NAN))
+        return m.select((x < INFINITY) & (x == x), value, x)
 
-    return m.rarely(~((x >= _LEAST) & (x < _INFINITY)), elsewhere, (x,), logarithm(m, x, 0.0))
+    return m.rarely(~((x >= LEAST) & (x < INFINITY)), elsewhere, (x,), logarithm(m, x, 0.0))
 
 
 def log(m: Any, x: Any, single: bool) -> Any:
@@ -348,7 +318,7 @@ def log1p(m: Any, x: Any, single: bool) -> Any:
     u = 1 + x
     k, f = _log_parts(m, u)
     if single:
-        near = _size(m, x) < 0.2
+        near = size_of(m, x) < 0.2
         value = _log_of_parts(m, m.select(near, x, f), m.select(near, 0.0, k), 0.0, single)
     else:
         other = u - x
@@ -357,9 +327,9 @@ def log1p(m: Any, x: Any, single: bool) -> Any:
         value = _log_of_parts(m, m.select(direct, x, f), k, m.select(direct, 0.0, lost / u), single)
 
     def elsewhere(m: Any, x: Any) -> Any:
-        return m.select((x < -1), _NAN, m.select(x == -1, -_INFINITY, x))
+        return m.select((x < -1), NAN, m.select(x == -1, -INFINITY, x))
 
-    return m.rarely(~((x > -1) & (x < _INFINITY) & (x != 0)), elsewhere, (x,), value)
+    return m.rarely(~((x > -1) & (x < INFINITY) & (x != 0)), elsewhere, (x,), value)
 
 
 def _log_in(m: Any, x: Any, single: bool, unit: tuple[float, float], of_2: tuple[float, float]) -> Any:
@@ -373,11 +343,11 @@ def _log_in(m: Any, x: Any, single: bool, unit: tuple[float, float], of_2: tuple
         s = f / (2 + f)
         z = s * s
         half = 0.5 * f * f
-        high = m.number(m.bits(f - half) & _HIGH)
-        low = ((f - high) - half) + s * (half + z * _polynomial(z, _LOG))
+        high = m.number(m.bits(f - half) & HIGH)
+        low = ((f - high) - half) + s * (half + z * polynomial(z, _LOG))
         first, rest = high * unit[0], (low + high) * unit[1] + low * unit[0]
         whole = k * of_2[0]
-        total, lost = _sum(whole, first)
+        total, lost = sum_of(whole, first)
         return total + (lost + (rest + k * of_2[1]))
 
     return _everywhere(m, x, logarithm)
@@ -395,169 +365,301 @@ def log10(m: Any, x: Any, single: bool) -> Any:
     )
 
 
-# ---- products and quotients with what they lose ----------------------------------------------------------------------
+# ---- inverses of hyperbolic functions --------------------------------------------------------------------------------
 
 
-def _parts(m: Any, x: Any) -> tuple[Any, Any]:
-    """A number as one of 26 digits and the rest."""
-    high = m.number(m.bits(x) & _HIGH)
-    return high, x - high
+def _log1p_of_parts(m: Any, x: Any, left: Any, single: bool) -> Any:
+    """``log(1 + x + left)`` for x that is not negative, of which the rest is left."""
+    u = 1 + x
+    k, f = _log_parts(m, u)
+    direct = k == 0
+    other = u - x
+    lost = (1 - other) + (x - (u - other)) + left
+    f = m.select(direct, x, f)
+    return _log_of_parts(m, f, k, m.select(direct, left, lost) / u, single)
 
 
-def _product(m: Any, a: Any, b: Any) -> tuple[Any, Any]:
-    """A product, and what its rounding has lost."""
-    (a_high, a_low), (b_high, b_low), product = _parts(m, a), _parts(m, b), a * b
-    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+def arcsinh(m: Any, x: Any, single: bool) -> Any:
+    """Number whose hyperbolic sine is x."""
+    size = size_of(m, x)
+    near = m.smaller(2.0**60, size)
+    square = near * near
+    # log(x + sqrt(1 + x**2)) = log(1 + x + x**2 / (1 + sqrt(1 + x**2)))
+    rest = square / (1 + m.sqrt(1 + square))
+    total = near + rest
+    value = _log1p_of_parts(m, total, (near - total) + rest, single)
+    value = m.rarely(~(size < 2.0**60), lambda m, size: log(m, size, False) + 0.6931471805599453, (size,), value)
+    return with_sign_of(m, value, x)
 
 
-def _quotient(m: Any, over: Any, over_left: Any, under: Any, under_left: Any) -> tuple[Any, Any]:
-    """A quotient, and what it has to be corrected by, of numbers and what they leave."""
-    q = over / under
-    product, lost = _product(m, q, under)
-    return q, (((over - product) - lost) + (over_left - q * under_left)) / under
+def arccosh(m: Any, x: Any, single: bool) -> Any:
+    """Number that is not negative, whose hyperbolic cosine is x."""
+    near = m.smaller(2.0**60, x)
+    t = near - 1
+    # log(1 + t + sqrt(2 * t + t**2))
+    square, lost = product_of(m, t, t)
+    total, more = sum_of(2 * t, square)
+    root = m.sqrt(total)
+    again, less = product_of(m, root, root)
+    left = m.select(total > 0, (((total - again) - less) + (more + lost)) / (2 * root), 0.0)
+    high, low = sum_of(t, root)
+    value = _log1p_of_parts(m, high, low + left, single)
+    value = m.rarely(~(x < 2.0**60), lambda m, x: log(m, x, False) + 0.6931471805599453, (x,), value)
+    return m.select(x < 1, NAN, value)
 
 
-# ---- circular functions ----------------------------------------------------------------------------------------------
+def arctanh(m: Any, x: Any, single: bool) -> Any:
+    """Number whose hyperbolic tangent is x."""
+    size = size_of(m, x)
+    k, _ = _log_parts(m, (1 + size) / (1 - size))
+    scale = power_of_2(m, k)
+    # half the logarithm of a quotient: its series goes by the quotient's difference from 1 over its sum with 1
+    far = k != 0
+    less, lost = sum_of(scale - 1, -scale * size)
+    over, over_left = sum_of(size, -less)
+    over_left = over_left - lost
+    over = m.select(size < 0.5, over, (1 + size) - scale * (1 - size))
+    (more, lost), (less, lost_too) = sum_of(size * 0 + 1, size), sum_of(size * 0 + 1, -size)
+    under, under_left = sum_of(more, scale * less)
+    under_left = under_left + (lost + scale * lost_too)
+    over, over_left = m.select(far, over, size), m.select(far & (size < 0.5), over_left, 0.0)
+    under, under_left = m.select(far, under, 1.0), m.select(far, under_left, 0.0)
+    s, left = (over / under, 0.0) if single else quotient_of(m, over, over_left, under, under_left)
+    z = s * s
+    rest = 0.5 * s * z * polynomial(z, _LOG_SINGLE if single else _LOG)
+    total, lost = sum_of(0.5 * k * _LN2_HIGH, s)
+    value = total + (lost + (m.select(far, left, 0.0) + (rest + 0.5 * k * _LN2_LOW)))
 
-# (sin(s) - s) / s**3, (cos(s) - 1 + s**2 / 2) / s**4 as polynomials in s**2, for s up to pi / 4
-_SIN = (
-    *(
-        -0.16666666666666632,
-        0.008333333333322444,
-        -0.00019841269829800264,
-        2.7557313681864845e-06,
-        -2.505075568485203e-08,
-    ),
-    1.5896615836088335e-10,
-)
-_SIN_SINGLE = (-0.16666666641372116, 0.008333329355862682, -0.0001983932504451283, 2.7182171171047236e-06)
-_COS = (
-    *(
-        0.041666666666666595,
-        -0.0013888888888873296,
-        2.4801587288953853e-05,
-        -2.755731419881006e-07,
-        2.0875702454766246e-09,
-    ),
-    -1.1358577132245608e-11,
-)
-_COS_SINGLE = (0.04166666661900201, -0.0013888883458285533, 2.4799449196608733e-05, -2.7204852703890264e-07)
-_HALF_PI = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487111665e-21, 8.4784276603689e-32)
-"""In parts, of which the first three have 33 digits."""
-_NEAR = 1e6
-"""The largest angle of which these are enough."""
-_TWO_OVER_PI = (
-    *(10680707, 7228996, 1387004, 2578385, 16069853, 12639074, 9804092, 4427841, 16666979, 11263675, 12935607, 2387514),
-    *(4345298, 14681673, 3074569, 13734428, 16653803, 1880361, 10960616, 8533493, 3062596, 8710556, 7349940, 6258241),
-    *(3772886, 3769171, 3798172, 8675211, 12450088, 3874808, 9961438, 366607, 15675153, 9132554, 7151469, 3571407),
-    *(2607881, 12013382, 4155038, 6285869, 7677882, 13102053, 15825725, 473591, 9065106, 15363067, 6271263, 9264392),
-    *(5636912, 4652155),
-)
-"""Its digits to the base 2**24."""
+    def elsewhere(m: Any, size: Any) -> Any:
+        return m.select(size == 1, INFINITY, size * NAN)
+
+    return with_sign_of(m, m.rarely(~(size < 1), elsewhere, (size,), value), x)
 
 
-def _quarters(m: Any, size: Any, single: bool) -> tuple[Any, Any, Any]:
-    """The quarters of a circle in an angle, in the last bits of a number, and what is left: a number and its rest."""
-    turned = size * 0.6366197723675814 + _MAGIC
-    n = turned - _MAGIC
-    rest = size - n * _HALF_PI[0]
+# ---- roots -----------------------------------------------------------------------------------------------------------
+
+_CUBE_ROOT = (0.4961922480372798, 0.7171045932427266, -0.2690534178811371, 0.061769337841917335, -0.005579653986211756)
+"""The cube root between 1 / 2 and 4, to three digits."""
+
+
+def cbrt(m: Any, x: Any, single: bool) -> Any:
+    """Cube root."""
+    size = size_of(m, x)
+    tiny = size < LEAST
+    size = m.select(tiny, size * 2.0**54, size)
+    exponent = m.number((m.bits(size) >> 52) | (1075 << 52)) - (2.0**52 + 1023)
+    k = (exponent * (1 / 3) + MAGIC) - MAGIC
+    number = m.number((m.bits(size) & ((1 << 52) - 1)) + ONE) * power_of_2(m, exponent - 3 * k)
+    root = horner(number, _CUBE_ROOT)
+    cube = root * root * root
+    root = root * ((cube + 2 * number) / (2 * cube + number))
+    # of so few digits that its square is exact
+    root = m.number(m.bits(root) & HIGH)
+    over = number / (root * root)
+    root = root + root * ((over - root) / (root + root + over))
+    value = root * power_of_2(m, k - m.select(tiny, 18.0, 0.0))
+    return m.select((x == 0) | ~(size_of(m, x) < INFINITY), x, with_sign_of(m, value, x))
+
+
+def hypot(m: Any, x: Any, y: Any, single: bool) -> Any:
+    """Square root of the sum of squares."""
+    a, b = size_of(m, x), size_of(m, y)
     if single:
-        high = rest - n * 6.077100506506192e-11
-        near = turned, high, high * 0
+        value = m.sqrt(a * a + b * b)
     else:
-        left = 0.0
-        for part in _HALF_PI[1:3]:
-            less = n * part
-            after = rest - less
-            left = ((rest - after) - less) + left
-            rest = after
-        less = n * _HALF_PI[3] - left
-        high = rest - less
-        near = turned, high, (rest - high) - less
-    return m.rarely(~(size <= _NEAR), _far_quarters, (size,), near)
+        large = m.select(a > b, a, b)
+        # neither squares nor sums of scaled numbers overflow, or underflow where it matters
+        up, down = large < 2.0**-500, large > 2.0**500
+        scale = m.select(up, 2.0**600, m.select(down, 2.0**-600, 1.0))
+        (first, lost), (second, lost_too) = product_of(m, a * scale, a * scale), product_of(m, b * scale, b * scale)
+        total, more = sum_of(first, second)
+        root = m.sqrt(total)
+        again, less = product_of(m, root, root)
+        rest = (((total - again) - less) + (more + (lost + lost_too))) / (root + root)
+        value = (root + m.select(total > 0, rest, 0.0)) * m.select(up, 2.0**-600, m.select(down, 2.0**600, 1.0))
+    return m.select((a == INFINITY) | (b == INFINITY), INFINITY, value)
 
 
-def _far_quarters(m: Any, size: Any) -> tuple[Any, Any, Any]:
-    """`_quarters` of angles up to the largest, of Payne and Hanek: only some digits of 2 / pi count, from the j-th."""
-    bits = m.bits(size)
-    exponent = m.number((bits >> 52) | (1075 << 52)) - (2.0**52 + 1023)
-    j = m.larger(0.0, (((exponent - 78) * (1 / 24) - (0.5 - 1 / 48)) + _MAGIC) - _MAGIC + 1)
-    shift, digits = j, [float(digit) for digit in _TWO_OVER_PI]
-    for step, kept in ((32, 40), (16, 24), (8, 16), (4, 12), (2, 10), (1, 9)):
-        beyond = shift >= step
-        digits = [m.select(beyond, digits[i + step] if i + step < len(digits) else 0.0, digits[i]) for i in range(kept)]
-        shift = shift - m.select(beyond, float(step), 0.0)
-    number = m.number((bits & ((1 << 52) - 1)) + _ONE) * _power_of_2(m, (exponent - 24) - 24 * j)
-    high, low = _parts(m, number)
-    total = lost = least = 0.0
-    for k, digit in enumerate(digits):
-        for part in (high, low):
-            term = part * digit * 2.0 ** (-24 * k)
-            # whole circles are of no interest
-            for unit in (1.5 * 2.0**82, 1.5 * 2.0**54) if k < 4 else ():
-                term = term - ((term + unit) - unit)
-            total, error = _sum(total, term)
-            lost, error = _sum(lost, error)
-            least = least + error
-    turned = total + _MAGIC
-    high, low = _sum(total - (turned - _MAGIC), lost)
-    high, low = _sum(high, low + least)
-    angle, left = _product(m, high, 1.5707963267948966)
-    return turned, angle, left + (high * 6.123233995736766e-17 + low * 1.5707963267948966)
+# ---- error functions -------------------------------------------------------------------------------------------------
+
+# (erf(x) / x - 2 / sqrt(pi)) / x**2 as a polynomial in x**2, for x up to 1
+_ERF = (
+    *(-0.37612638903183754, 0.11283791670955122, -0.026866170645130045, 0.005223977625425292, -0.0008548327022055977),
+    *(0.00012055332907735576, -1.4925647699688925e-05, 1.646204793842295e-06, -1.6364674834115014e-07),
+    *(1.4792691866124929e-08, -1.2166236856022763e-09, 8.714702740927647e-11, -4.2394201364776425e-12),
+)
+_ERF_SINGLE = (
+    *(-0.376126389029379, 0.11283791661007643, -0.026866169258073974, 0.005223968129333781, -0.0008547958322865982),
+    *(0.00012046649429013475, -1.4798657802204564e-05, 1.5324841435154428e-06, -1.050861189584402e-07),
+)
+# exp(x**2) * erfc(x) * (1 + 2 * x) as a polynomial in (x - 3.75) / (x + 3.75), for x from 0.45 to 29
+_ERFCX = (
+    *(1.2375126308378275, -0.14024059858554697, 0.0035854154854666476, 0.08227673849014494, -0.10880393014190406),
+    *(0.09230432116044364, -0.05869339858544275, 0.028362277417003603, -0.009746579615718912, 0.0017556258779877155),
+    *(0.0002937141261399525, -0.0002901542568305403, 5.164681338805522e-05, 2.2384981897101456e-05),
+    *(-1.1436864474302311e-05, -9.755066143749333e-07, 1.7366838387625415e-06, -5.404888682339123e-08),
+    *(-2.394036346326808e-07, 2.0194371084242838e-08, 2.425043118080943e-08, -2.1693452016601514e-09),
+)
+_ERFCX_SINGLE = (
+    *(1.2375126308384676, -0.14024059858177026, 0.0035854153084418495, 0.08227673807471876, -0.10880392232675087),
+    *(0.09230433786585812, -0.058693522301610644, 0.02836200909847476, -0.00974574653186436, 0.0017578418656737662),
+    *(0.00029173115834867547, -0.00029872567908038395, 4.9633649420365876e-05, 3.4612738891788093e-05),
+)
+_ERF_SLOPE = (1.1283791670955126, 1.1283791661262512, 9.692613378575743e-10, 1.533545961316588e-17)
+"""Its derivative at 0, in 26 digits and the next 27, and what is left."""
 
 
-def _sine(m: Any, high: Any, low: Any, single: bool) -> tuple[Any, Any]:
-    """The sine of a small angle, as a number and what is to be added."""
-    z = high * high
-    cubic = z * high * _polynomial(z, _SIN_SINGLE if single else _SIN)
-    return high, cubic if single else cubic + low * (1 - 0.5 * z)
-
-
-def _cosine(m: Any, high: Any, low: Any, single: bool) -> tuple[Any, Any]:
-    """The cosine of a small angle, likewise."""
-    z = high * high
-    quartic = z * z * _polynomial(z, _COS_SINGLE if single else _COS)
-    half = 0.5 * z
-    near = 1 - half
-    return near, quartic if single else ((1 - near) - half) + (quartic - high * low)
-
-
-def _circular(m: Any, size: Any, single: bool, more: int) -> Any:
-    """The sine of a number of quarters more, of an angle that is not negative."""
-    turned, high, low = _quarters(m, size, single)
-    quarters = m.bits(turned) + more
-    (sine, s), (cosine, c) = _sine(m, high, low, single), _cosine(m, high, low, single)
-    odd = m.number((quarters & 1) << 62) != 0
-    value = m.select(odd, cosine + c, sine + s)
-    return m.number(m.bits(m.select(size < _INFINITY, value, size - size)) ^ ((quarters & 2) << 62))
-
-
-def sin(m: Any, x: Any, single: bool) -> Any:
-    """Sine of an angle in radians."""
-    return m.number(m.bits(_circular(m, _size(m, x), single, 0)) ^ (m.bits(x) & _SIGN))
-
-
-def cos(m: Any, x: Any, single: bool) -> Any:
-    """Cosine of an angle in radians."""
-    return _circular(m, _size(m, x), single, 1)
-
-
-def tan(m: Any, x: Any, single: bool) -> Any:
-    """Tangent of an angle in radians."""
-    size = _size(m, x)
-    turned, high, low = _quarters(m, size, single)
-    (sine, s), (cosine, c) = _sine(m, high, low, single), _cosine(m, high, low, single)
-    odd = m.number((m.bits(turned) & 1) << 62) != 0
-    over, over_left = m.select(odd, -cosine, sine), m.select(odd, -c, s)
-    under, under_left = m.select(odd, sine, cosine), m.select(odd, s, c)
+def _erf_near(m: Any, size: Any, single: bool) -> tuple[Any, Any]:
+    """The error function of a number up to 1, as a number and what is to be added."""
+    z = size * size
+    product = size * _ERF_SLOPE[0]
     if single:
-        value = (over + over_left) / (under + under_left)
+        return product, size * z * polynomial(z, _ERF_SINGLE)
+    high, low = parts_of(m, size)
+    lost = (high * _ERF_SLOPE[1] - product) + high * _ERF_SLOPE[2] + low * _ERF_SLOPE[0]
+    return product, size * z * polynomial(z, _ERF) + (lost + size * _ERF_SLOPE[3])
+
+
+def _tail(m: Any, size: Any, square: Any, left: Any, single: bool, size_left: Any = None) -> tuple[Any, Any, Any]:
+    """``n, high, low`` with ``2**n * (high + low)`` the complement of the error function of a number and its square."""
+    n, r, t = _exp_parts(m, m.larger(-750.0, -square), single)
+    one, rest = _one_more(r, t)
+    rest = rest - left * (one + rest)
+    at = (size - 3.75) / (size + 3.75)
+    if single:
+        q = polynomial(at, _ERFCX_SINGLE) / (1 + 2 * size)
+        return n, one * q, rest * q
+    more = at * polynomial(at, _ERFCX[1:])
+    series = _ERFCX[0] + more
+    under, under_left = sum_of(2 * size, size * 0 + 1)
+    q, q_left = quotient_of(m, series, more - (series - _ERFCX[0]), under, under_left)
+    if size_left is not None:
+        q_left = q_left - q * (2 * size_left / under)
+    high, low = product_of(m, one, q)
+    return n, high, low + (one * q_left + rest * q)
+
+
+def erf(m: Any, x: Any, single: bool) -> Any:
+    """Error function."""
+    size = size_of(m, x)
+    near, more = _erf_near(m, m.smaller(0.88, size), single)
+    far = m.larger(0.88, m.smaller(8.0, size))
+    n, high, low = _tail(m, far, far * far, 0.0, single)
+    value = m.select(size < 0.88, near + more, 1 - (high + low) * power_of_2(m, n))
+    return with_sign_of(m, m.select(x == x, value, x), x)
+
+
+def erfc(m: Any, x: Any, single: bool) -> Any:
+    """Complement of the error function."""
+    size = size_of(m, x)
+    near, more = _erf_near(m, m.smaller(0.5, size), single)
+    near, more = m.select(x < 0, -near, near), m.select(x < 0, -more, more)
+    rest = 1 - near
+    far = m.larger(0.5, m.smaller(28.0, size))
+    square, left = (far * far, 0.0) if single else product_of(m, far, far)
+    n, high, low = _tail(m, far, square, left, single)
+    tail = scaled_by(m, high + low, n)
+    value = m.select(size < 0.5, rest + (((1 - rest) - near) - more), m.select(x < 0, 2 - tail, tail))
+    return m.select(x == x, value, x)
+
+
+def ndtr(m: Any, x: Any, single: bool) -> Any:
+    """Distribution function of the standard normal distribution."""
+    # half of erfc(-x / sqrt(2))
+    size = m.smaller(40.0, size_of(m, x))
+    if single:
+        scaled, left, square, lost = size * _ROOT_HALF_VALUE[0], 0.0, size * size, 0.0
     else:
-        a, b = over + over_left, under + under_left
-        q, rest = _quotient(m, a, (over - a) + over_left, b, (under - b) + under_left)
-        value = q + rest
-    value = m.select(size < _INFINITY, value, size - size)
-    return m.number(m.bits(value) ^ (m.bits(x) & _SIGN))
+        scaled, left = product_of(m, size, size * 0 + _ROOT_HALF_VALUE[0])
+        left = left + size * _ROOT_HALF_VALUE[1]
+        square, lost = product_of(m, size, size)
+    near, more = _erf_near(m, m.smaller(0.5, scaled), single)
+    more = 0.5 * (more + left * _ERF_SLOPE[0] * (1 - 0.5 * square))
+    near, more = m.select(x < 0, -0.5 * near, 0.5 * near), m.select(x < 0, -more, more)
+    total = 0.5 + near
+    n, high, low = _tail(m, m.larger(0.5, scaled), 0.5 * square, 0.5 * lost, single, left)
+    tail = scaled_by(m, high + low, n - 1)
+    far = m.select(x < 0, tail, 1 - tail)
+    value = m.select(scaled < 0.5, total + ((near - (total - 0.5)) + more), far)
+    return m.select(x == x, value, x)
+
+
+# ---- powers ----------------------------------------------------------------------------------------------------------
+
+# ((log((1 + s) / (1 - s)) - 2 * s) / s**3 - 2 / 3) / s**2 as a polynomial in s**2, for s up to 0.1716
+_LOG_REST = (
+    *(0.3999999999999998, 0.2857142857144515, 0.22222222217526788, 0.18181818871502353, 0.1538455678988307),
+    *(0.13336320544546634, 0.1167475494688091, 0.11989543535461197),
+)
+_TWO_THIRDS = (0.6666666666666666, 3.700743415417188e-17)
+
+
+def _exact_log(m: Any, f: Any, k: Any) -> tuple[Any, Any]:
+    """``k * log(2) + log(1 + f)`` to 20 digits, in two parts."""
+    under = 2 + f
+    s, s_left = quotient_of(m, f, 0.0, under, f - (under - 2))
+    z, z_left = product_of(m, s, s)
+    z_left = z_left + 2 * s * s_left
+    more = z * polynomial(z, _LOG_REST)
+    factor = _TWO_THIRDS[0] + more
+    factor_left = (more - (factor - _TWO_THIRDS[0])) + _TWO_THIRDS[1]
+    cube, cube_left = product_of(m, s, z)
+    cube_left = cube_left + (s * z_left + s_left * z)
+    series, series_left = product_of(m, cube, factor)
+    series_left = series_left + (cube * factor_left + cube_left * factor)
+    high, lost = sum_of(k * _LN2_HIGH, 2 * s)
+    high, lost_too = sum_of(high, series)
+    low = (lost + lost_too) + (series_left + (2 * s_left + k * _LN2_LOW))
+    total = high + low
+    return total, low - (total - high)
+
+
+def _power(m: Any, x: Any, more: Any, y: Any, single: bool) -> Any:
+    """``(2**more * x)**y`` for a normal positive number, and an exponent up to 2**64 in size."""
+    k, f = _log_parts(m, x)
+    k = k + more
+    if single:
+        s = f / (2 + f)
+        z = s * s
+        log_of = k * 0.6931471805599453 + (2 * s + s * z * (2 / 3 + z * polynomial(z, _LOG_REST)))
+        high, low = y * log_of, 0.0
+    else:
+        first, second = _exact_log(m, f, k)
+        high, low = product_of(m, y, first)
+        low = low + y * second
+    near = between(m, -746.0, high, 710.0)
+    n, r, t = _exp_parts(m, near, False)
+    one, left = _one_more(r, t)
+    return scaled_by(m, one + (left + m.select(near == high, low, 0.0) * (one + left)), n)
+
+
+def _is_whole(m: Any, size: Any) -> Any:
+    return (size >= 2.0**52) | ((size + 2.0**52) - 2.0**52 == size)
+
+
+def pow(m: Any, x: Any, y: Any, single: bool) -> Any:
+    """``x ** y``."""
+    exponent = between(m, -(2.0**64), y, 2.0**64)
+
+    def elsewhere(m: Any, x: Any, y: Any, exponent: Any) -> Any:
+        size, times = size_of(m, x), size_of(m, y)
+        tiny = size < LEAST
+        base = m.select(size > 0, m.select(size < INFINITY, m.select(tiny, size * 2.0**54, size), 2.0), 0.5)
+        value = _power(m, base, m.select(tiny & (size > 0), -54.0, 0.0), exponent, single)
+        # of zero and infinity
+        huge = (size == INFINITY) | (size == 0)
+        grows = ((size > 1) & (y > 0)) | ((size < 1) & (y < 0))
+        value = m.select(huge | (times == INFINITY), m.select(grows, INFINITY, 0.0), value)
+        value = m.select(size == 1, 1.0, value)
+        whole, half = _is_whole(m, times), _is_whole(m, times * 0.5)
+        negative = m.number((m.bits(x) & SIGN) | ONE) < 0
+        value = m.select(negative & whole & ~half, -value, value)
+        value = m.select((x < 0) & ~whole & (size < INFINITY), NAN, value)
+        value = m.select(x == x, m.select(y == y, value, y), x)
+        return m.select((x == 1) | (y == 0), 1.0, value)
+
+    odd = ~((x >= LEAST) & (x < INFINITY) & (size_of(m, y) < INFINITY))
+    return m.rarely(odd, elsewhere, (x, y, exponent), _power(m, x, 0.0, exponent, single))
 
 
 FUNCTIONS = {
@@ -574,6 +676,19 @@ FUNCTIONS = {
     "sin": Function(sin, 1, "sin", False, False),
     "cos": Function(cos, 1, "cos", False, False),
     "tan": Function(tan, 1, "tan", False, False),
+    "arcsin": Function(arcsin, 1, "arcsin", False, False),
+    "arccos": Function(arccos, 1, "arccos", False, False),
+    "arctan": Function(arctan, 1, "arctan", False, False),
+    "arcsinh": Function(arcsinh, 1, "arcsinh", False, False),
+    "arccosh": Function(arccosh, 1, "arccosh", False, False),
+    "arctanh": Function(arctanh, 1, "arctanh", True, False),
+    "cbrt": Function(cbrt, 1, "cbrt", False, False),
+    "hypot": Function(hypot, 2, "hypot", False, False),
+    "arctan2": Function(arctan2, 2, "arctan2", False, False),
+    "pow": Function(pow, 2, "power", True, True),
+    "erf": Function(erf, 1, "", False, False),
+    "erfc": Function(erfc, 1, "", False, True),
+    "ndtr": Function(ndtr, 1, "", False, True),
     "sigmoid": Function(sigmoid, 1, "", False, True),
     "softplus": Function(softplus, 1, "", False, True),
     "log_sigmoid": Function(log_sigmoid, 1, "", False, True),

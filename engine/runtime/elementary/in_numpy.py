@@ -90,7 +90,8 @@ class Elementary:
             return self._model(*operands, out=out, where=where, dtype=dtype, **kw)
         arrays = [np.asarray(x).astype(kind, copy=False) for x in operands]
         # lies as the result of a ufunc does
-        result = np.add(*arrays, **kw) if len(arrays) > 1 else np.positive(*arrays, **kw)
+        with np.errstate(all="ignore"):
+            result = np.add(*arrays, **kw) if len(arrays) > 1 else np.positive(*arrays, **kw)
         chosen = np.broadcast_to(where, result.shape) if where is not True else ...
         given = [np.broadcast_to(x, result.shape)[chosen].astype(np.float64) for x in arrays]
         single = kind.char == "f"
@@ -119,10 +120,10 @@ class Elementary:
         limits, size = np.finfo(found.dtype), np.absolute(found)
         known = ~np.logical_or.reduce([np.isnan(x) for x in given])
         finite = np.logical_and.reduce([np.isfinite(x) for x in given])
-        large = finite & (size > limits.max)
-        pole = large & ((given[0] == 0) | (self.nin == 1)) & self._function.has_pole
+        large = size > limits.max
+        pole = large & ((given[0] == 0) | (finite & (self.nin == 1))) & self._function.has_pole
         small = finite & (size < limits.tiny) & self._function.underflows
-        each = {"divide": pole, "over": large & ~pole, "under": small, "invalid": known & np.isnan(found)}
+        each = {"divide": pole, "over": large & finite & ~pole, "under": small, "invalid": known & np.isnan(found)}
         return [name for name, where in each.items() if where.any()]
 
     def _say(self, complaint: str) -> None:

@@ -1,0 +1,80 @@
+"""Steps that the elementary functions have in common: see `functions.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+MAGIC = 1.5 * 2.0**52
+"""Added to a number, it leaves no digits behind the point; the last bits then are those of an integer."""
+SIZE, SIGN, ONE = (1 << 63) - 1, 1 << 63, 1023 << 52
+HIGH = -1 << 27 & (1 << 64) - 1
+"""The bits of a number that leave it 26 digits, so that a product of two such numbers is exact."""
+INFINITY, NAN, LEAST = float("inf"), float("nan"), 2.0**-1022
+
+
+def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
+    """Value of a polynomial, even and odd powers apart: they do not wait for each other."""
+    if len(coefficients) < 4:
+        return horner(x, coefficients)
+    return horner(x * x, coefficients[::2]) + x * horner(x * x, coefficients[1::2])
+
+
+def horner(x: Any, coefficients: Sequence[float]) -> Any:
+    """Value of a polynomial, one step after the other."""
+    total = coefficients[-1]
+    for coefficient in coefficients[-2::-1]:
+        total = total * x + coefficient
+    return total
+
+
+def size_of(m: Any, x: Any) -> Any:
+    """A number without its sign."""
+    return m.number(m.bits(x) & SIZE)
+
+
+def with_sign_of(m: Any, size: Any, x: Any) -> Any:
+    """A number that is not negative, with the sign of another one."""
+    return m.number(m.bits(size) | (m.bits(x) & SIGN))
+
+
+def between(m: Any, low: float, x: Any, high: float) -> Any:
+    """The number, if it is within these limits; a NaN stays one."""
+    return m.smaller(high, m.larger(low, x))
+
+
+def power_of_2(m: Any, n: Any) -> Any:
+    """For a whole number from -1022 to 1023."""
+    return m.number((m.bits(n + MAGIC) << 52) + ONE)
+
+
+def scaled_by(m: Any, x: Any, n: Any) -> Any:
+    """``x * 2**n`` for any whole number up to 2044 in size."""
+    half = (n * 0.5 + MAGIC) - MAGIC
+    return x * power_of_2(m, half) * power_of_2(m, n - half)
+
+
+def sum_of(a: Any, b: Any) -> tuple[Any, Any]:
+    """A sum, and what its rounding has lost."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def parts_of(m: Any, x: Any) -> tuple[Any, Any]:
+    """A number as one of 26 digits and the rest."""
+    high = m.number(m.bits(x) & HIGH)
+    return high, x - high
+
+
+def product_of(m: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    """A product, and what its rounding has lost."""
+    (a_high, a_low), (b_high, b_low), product = parts_of(m, a), parts_of(m, b), a * b
+    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+def quotient_of(m: Any, over: Any, over_left: Any, under: Any, under_left: Any) -> tuple[Any, Any]:
+    """A quotient, and what it has to be corrected by, of numbers and what they leave."""
+    q = over / under
+    product, lost = product_of(m, q, under)
+    return q, (((over - product) - lost) + (over_left - q * under_left)) / under
