@@ -16,16 +16,20 @@ import pytest
 from engine.core import eager
 from engine.executor.extension import executor
 from engine.ops import small_product, windows
+from engine.runtime import elementary
 from engine.runtime.extension import _stale
 
 HOME = Path(__file__).resolve().parent.parent
-EXTENSIONS = [found for found in (executor, eager.in_c, windows.in_c, small_product.in_c) if found is not None]
+EXTENSIONS = [
+    found for found in (executor, eager.in_c, windows.in_c, small_product.in_c, elementary.in_c) if found is not None
+]
 STALE = {
     "engine.executor._executor": "engine/executor/_executor.c=0123456789abcdef",
     "engine.core._eager": "engine/core/_eager.c=0123456789abcdef,engine/core/_gone.h=0123456789abcdef",
     # one that was built when extensions did not say so
     "engine.ops._windows": None,
     "engine.ops._products": "engine/ops/_products.c=0123456789abcdef",
+    "engine.runtime.elementary._elementary": "engine/runtime/elementary/steps.py=0123456789abcdef",
 }
 by_name = pytest.mark.parametrize("found", EXTENSIONS, ids=lambda m: m.__name__)
 

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
-from numpy._core import _multiarray_umath
 
 from engine.runtime.elementary.functions import FUNCTIONS
 from engine.runtime.elementary.in_numpy import Elementary
@@ -19,7 +19,7 @@ in_c: Any = extension("engine.runtime.elementary._elementary")[0]
 
 def widest() -> int:
     """Bytes of the widest vectors that NumPy uses, which can be told not to (``NPY_DISABLE_CPU_FEATURES``)."""
-    features = _multiarray_umath.__cpu_features__
+    features = importlib.import_module("numpy._core._multiarray_umath").__cpu_features__
     for width, names in {64: ("X86_V4", "AVX512_SKX"), 32: ("X86_V3", "AVX2")}.items():
         if any(features.get(name, False) for name in names):
             return width
