@@ -203,7 +203,7 @@ class Op:
     """Positions of the operands of which only shape and dtype count: by convention those called `ref` or `like`."""
 
     def __post_init__(self) -> None:
-        kernel = self.kernel
+        kernel: Any = self.kernel
         is_ufunc = elementary.is_ufunc(kernel) and kernel.signature is None and kernel.nout == 1
         derived: dict[str, Any] = {
             "is_ufunc": is_ufunc,
