@@ -26,6 +26,9 @@ DTYPES: tuple[tuple[str, str], ...] = (
     ),
     ("engine.core.dtypes:", "uint8 uint16 uint32 uint64"),
     ("engine.core.dtypes:bool_", "bool"),
+    ("engine.core.dtypes:float16", "half"),
+    ("engine.core.dtypes:float64", "double"),
+    ("dualgrad.frontend.absent:", "bfloat16 resource variant qint8 qint16 qint32 quint8 quint16"),
 )
 
 _INTERPOLANTS = (

@@ -42,17 +42,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("engine.aggregation:", "AggregationMethod"),
     ("dualgrad.extras.structures", "nest"),
     *common.DTYPES,
-    ("engine.core.dtypes:float16", "half dtypes.half"),
-    ("engine.core.dtypes:float64", "double dtypes.double"),
-    ("dualgrad.frontend.absent:", "bfloat16 resource variant qint8 qint16 qint32 quint8 quint16"),
-    (
-        "dualgrad.frontend.absent:",
-        (
-            "dtypes.bfloat16 dtypes.resource dtypes.variant dtypes.qint8 dtypes.qint16 dtypes.qint32 dtypes.quint8 "
-            "dtypes.quint16"
-        ),
-    ),
-    *[(where, " ".join(f"dtypes.{name}" for name in names.split())) for where, names in common.DTYPES],
+    *below("dtypes", common.DTYPES),
     ("engine.core.unconnected:", "UnconnectedGradients"),
     ("engine.gradient_tape:", "GradientTape"),
     ("engine.ops.indexed_slices:", "IndexedSlices"),
