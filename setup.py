@@ -32,6 +32,7 @@ def extension(name: str, sources: list[str], headers: list[str]) -> Extension:
 
 
 setup(
+    options={"build_ext": {"parallel": os.cpu_count()}},
     ext_modules=[
         extension(
             "engine.executor._executor",
