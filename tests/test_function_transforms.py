@@ -100,8 +100,21 @@ def test_what_goes_beside_the_value() -> None:
     (value, aux), _ = t.value_and_grad(lambda x: (np.sum(x), 5), has_aux=True)(X)
     assert aux == 5
     assert float(value) == X.sum()
-    with pytest.raises(TypeError, match="must return a pair"):
-        t.grad(np.sum, has_aux=True)(X)
+    square = lambda x: (x**2 * x[0], {"sum": np.sum(x)})  # noqa: E731
+    for transform in (t.jacrev, t.jacfwd, t.hessian):
+        found, aux = transform(square, has_aux=True)(X)
+        np.testing.assert_array_equal(found, transform(lambda x: square(x)[0])(X))
+        assert float(aux["sum"]) == X.sum()
+    out, tangent, aux = t.jvp(square, (X,), (X,), has_aux=True)
+    np.testing.assert_array_equal(tangent, t.jvp(lambda x: square(x)[0], (X,), (X,))[1])
+    assert float(aux["sum"]) == X.sum()
+    value, push, aux = t.linearize(square, X, has_aux=True)
+    np.testing.assert_array_equal(push(X), tangent)
+    np.testing.assert_array_equal(value, out)
+    assert float(aux["sum"]) == X.sum()
+    for transform in (t.grad, t.jacrev, t.jacfwd, t.hessian, lambda f, has_aux: t.linearize(f, X, has_aux=has_aux)):
+        with pytest.raises(TypeError, match="must return a pair"):
+            transform(np.sum, has_aux=True)(X)
 
 
 def test_products() -> None:
