@@ -338,3 +338,11 @@ def test_what_swings_without_end_costs_nothing(name: str) -> None:
     assert beside[:1].tobytes() == alone.tobytes()
     if name in ("jv", "yv"):
         assert np.isnan(beside[1:]).all()
+
+
+def test_solutions_that_lapack_scales_are_as_large_as_they_are() -> None:
+    q = tf.Variable(np.array([[1e293]]))
+    with tf.GradientTape() as recorded:
+        x = la.solve_sylvester(np.array([[0.25]]), np.array([[0.25]]), q)
+    np.testing.assert_allclose(x, [[2e293]])
+    np.testing.assert_array_equal(recorded.gradient(x, q), [[2.0]])
