@@ -285,7 +285,7 @@ def _cast_loop(x: np.dtype, dtype: np.dtype) -> str:
 
 
 def cast(recorder: Writer, x: Any, dtype: np.dtype) -> Hidden:
-    """`x` in another dtype."""
+    """`x` in another dtype; numbers that it has not are left to the op's own kernel."""
     real = x.actual.astype(dtype)
     if dtype == x.dtype:
         return recorder.copy(x, real)
@@ -295,7 +295,7 @@ def cast(recorder: Writer, x: Any, dtype: np.dtype) -> Hidden:
         return of_parts(recorder, both, real)
     name = _cast_loop(x.dtype, dtype)
     loop = LOOPS.get(name)
-    if loop is None or np.dtype("l").itemsize != 8 or (loop.refuses and not np.isfinite(x.actual).all()):
+    if loop is None or np.dtype("l").itemsize != 8 or (loop.refuses and not (real == np.trunc(x.actual)).all()):
         raise Opaque
     if not loop.refuses:
         return recorder.elementwise((name,), [x.ref], real)

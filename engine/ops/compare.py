@@ -214,6 +214,21 @@ def _cast_kernel(x: Any, *, dtype: DType) -> Operand:
     return x.astype(dtype.numpy)
 
 
+def _truncate_kernel(x: Any, *, dtype: DType) -> Operand:
+    x = x.real if x.dtype.kind == "c" else x
+    # what records a program records the cast alone, and its loop refuses what does not fit
+    if x.dtype.kind != "f" or dtype.numpy.kind == "b" or not isinstance(x, (np.ndarray, np.generic)) or not x.size:
+        return x.astype(dtype.numpy)
+    limits = np.iinfo(dtype.numpy)
+    # 2.0**63 and not its predecessor: beside the largest numbers of 64 bits there is no float
+    too_small, too_large = limits.min - 1.0, limits.max + 1.0
+    if x.min() > too_small and x.max() < too_large:
+        return x.astype(dtype.numpy)
+    fits = (x > too_small) & (x < too_large)
+    limited = np.where(x >= too_large, limits.max, np.where(x <= too_small, limits.min, 0)).astype(dtype.numpy)
+    return np.where(fits, np.where(fits, x, 0).astype(dtype.numpy), limited)
+
+
 def _cast_abstract(x: Aval, *, dtype: DType) -> Aval:
     return Aval(x.shape, dtype, x.value if dtype.is_integer else None)
 
@@ -233,7 +248,7 @@ cast_op = linear(
 )
 truncate = nondifferentiable(
     "truncate",
-    _cast_kernel,
+    _truncate_kernel,
     abstract=_cast_abstract,
     type="Cast",
     elementwise=True,
@@ -249,7 +264,8 @@ def cast(x: Any, dtype: Any) -> Any:
     ----------
     x : value
     dtype : DType or whatever `as_dtype` accepts
-        Floating and complex targets carry derivatives, integers and bool cut them.
+        Floating and complex targets carry derivatives, integers and bool cut them. Floating numbers are cut towards
+        zero for integers; those beyond the integers' range become the largest or smallest one, and NaN becomes 0.
 
     Returns
     -------
