@@ -202,7 +202,7 @@ class _Recording:
         return self.close(self.outputs)
 
     def with_aux(self, *found: Any) -> Any:
-        """What was found, and behind it what the function returned besides, with `has_aux`."""
+        """Put what the function returned besides behind what was found, with `has_aux`."""
         found = (*found, self.aux) if self._has_aux else found
         return found if len(found) > 1 else found[0]
 
