@@ -156,7 +156,7 @@ class Custom(Span):
 
 
 @dataclass(eq=False)
-class Made:
+class OptimizerCall:
     """How an optimizer was made: its class, the arguments that were given, its parameters, and the program's line."""
 
     kind: type
@@ -255,7 +255,7 @@ class Capture:
     variables: list[Any] = field(default_factory=list)
     creations: list[Span] = field(default_factory=list)
     runs: dict[Any, Run] = field(default_factory=dict)
-    optimizers: dict[int, Made] = field(default_factory=dict)
+    optimizers: dict[int, OptimizerCall] = field(default_factory=dict)
     kept: list[Any] = field(default_factory=list)
     added: dict[watch.Site, set[str]] = field(default_factory=dict)
     locals: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -524,7 +524,7 @@ def _note_optimizer(capture: Capture, usual: Callable[..., Any], self: Any, *arg
         code = outermost.f_code
         names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
         given = {n: outermost.f_locals[n] for n in names if n in outermost.f_locals}
-        capture.optimizers[id(self)] = Made(type(self), given, tuple(names), watch.user_site()[1])
+        capture.optimizers[id(self)] = OptimizerCall(type(self), given, tuple(names), watch.user_site()[1])
         capture.kept.append(self)
     usual(self, *args, **kwargs)
 
