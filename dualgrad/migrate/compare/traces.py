@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 import engine.core.eager as eager_module
-import engine.gradient_tape as tape_module
 from dualgrad.files.golden import Golden, digest
 from dualgrad.migrate.patching import replaced
 from dualgrad.migrate.watch import user_site
 from dualgrad.platform import config
 from engine.core.op import Op
+from engine.gradient_tape import GradientTape
 from engine.reverse import reverse
 from optim import closed_step
 from tape_api.random import draws as drawing
@@ -147,7 +147,6 @@ def tracing(events: list[Event] | None = None, draws: Draws | None = None) -> It
     draws : Draws, optional
         By default operations draw what they would.
     """
-    walks: Any = tape_module  # which is patched below
     eagerly, after = config.functions_run_eagerly(), closed_step.AFTER
 
     def note(op: Op, arrays: Sequence[Any], results: Any) -> None:
@@ -177,12 +176,15 @@ def tracing(events: list[Event] | None = None, draws: Draws | None = None) -> It
             note(self, inputs, out if self.multi else (out,))
         return out
 
+    def walked(usual: Any, tape: GradientTape, *args: Any, **kwargs: Any) -> list[Any]:
+        return reverse(*args, **kwargs)
+
     changes: list[Any] = [(eager_module, "_applied", traced)]
     if events is not None:
         # programs show no operations
         config.run_functions_eagerly(True)
         closed_step.AFTER = math.inf
-        changes += [(walks, "replayed", lambda usual, *given: reverse(*given)), (Op, "__call__", called)]
+        changes += [(GradientTape, "_replayed", walked), (Op, "__call__", called)]
     try:
         with replaced(*changes), eager_module.applied_in_python():
             yield
