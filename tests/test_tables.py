@@ -22,7 +22,6 @@ import tape_api
 from dualgrad.frontend.absent import ABSENT
 from dualgrad.frontend.differences import DIFFERENCES
 from dualgrad.migrate.internal_modules import modules
-from dualgrad.migrate.internals import INTERNALS
 from engine.core.op import Op
 from engine.numpy_api import protocol
 from graph_api.graph_files import export, exporting, importing  # noqa: F401 - loads the rows of files
@@ -164,7 +163,7 @@ def test_what_is_said_of_a_name_is_said_of_one_that_is_here(name: str) -> None:
 
 def test_parts_of_internal_modules_are_here() -> None:
     """All but ``contrib``, whose parts are named so that `check` says what each is."""
-    wanted = {part for parts in (*INTERNALS.values(), *modules().values()) for part in parts.split()} - {"."}
+    wanted = {part for parts in modules().values() for part in parts.split()} - {"."}
     names = {part for part in wanted if not part.endswith(":") and not part.startswith("contrib.")}
     assert sorted(name for name in names if not any(offers(f, name) for f in FRONT_ENDS)) == []
     for part in wanted - names:

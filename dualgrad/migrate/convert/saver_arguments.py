@@ -28,7 +28,7 @@ def listed(held: Mapping[str, Any], variables: Mapping[str, str], modules: Seque
     codes = [variables[name] for name, owner in owners.items() if not owner]
     optimizers = {owner for owner in owners.values() if owner}
     # an optimizer names what it keeps as the first one of a graph does, and gives all of it
-    whole = all(module.kept(o) == {name for name, owner in owners.items() if owner == o} for o in optimizers)
+    whole = all(module.names_kept_by(o) == {name for name, owner in owners.items() if owner == o} for o in optimizers)
     if len(optimizers) > 1 or not whole or not module.named_here.issuperset(codes):
         return ""
     whole_list = module.listing(codes)

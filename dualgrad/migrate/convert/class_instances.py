@@ -20,7 +20,7 @@ from dualgrad.migrate.convert.identifiers import snake
 from engine.core import nest
 
 
-class Several:
+class ClassInstances:
     """The classes of a program of which several objects hold parts of its graph.
 
     Parameters
@@ -52,7 +52,7 @@ class Several:
         """Whether it is an attribute of such an object that holds parts of the graph."""
         if not self.objects or not isinstance(node, ast.Attribute):
             return False
-        kinds = [v.node.name for v in self.inference.of(node.value) if isinstance(v, Made)]
+        kinds = [v.node.name for v in self.inference.values_of(node.value) if isinstance(v, Made)]
         return any(node.attr in self._held.get(kind, ()) for kind in kinds)
 
     def any_in(self, node: ast.AST) -> bool:

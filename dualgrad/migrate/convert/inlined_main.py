@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
 
-from dualgrad.migrate.convert.together import Together
+from dualgrad.autograph.analysis import inside, names
+from dualgrad.migrate.convert.program_modules import JoinedText
 
 _CALLS = ("main", "tf.app.run", "tf.compat.v1.app.run")
 
 
-def dissolved(source: str, name: str) -> Together | None:
+def with_main_inlined(source: str, name: str) -> JoinedText | None:
     """The program with the lines of `main` where it calls it; None if that may mean something else.
 
     Parameters
@@ -40,7 +40,7 @@ def dissolved(source: str, name: str) -> Together | None:
     if call.lineno < main.lineno:
         return None
     kept = [*lines[: main.lineno - 1], *lines[last.end_lineno : call.lineno - 1], *body, *lines[call.lineno :]]
-    return Together(kept)
+    return JoinedText(kept)
 
 
 def _is_plain_head(main: ast.FunctionDef, lines: list[tuple[str, str, int]]) -> bool:
@@ -51,38 +51,15 @@ def _is_plain_head(main: ast.FunctionDef, lines: list[tuple[str, str, int]]) -> 
 def _is_alone(tree: ast.Module, main: ast.FunctionDef) -> bool:
     """Whether the names of the function mean nothing elsewhere, and it does no more than its lines."""
     given = {a.arg for a in ast.walk(main.args) if isinstance(a, ast.arg)}
-    inside = list(_own(main))
-    names = [n for n in ast.walk(main) if isinstance(n, ast.Name)]
-    stored = {n.id for n in inside if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-    stored |= {n.name for n in inside if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+    own = [n for n in inside(main) if n is not main]
+    stored = {n.id for n in own if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    stored |= {n.name for n in own if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
     outside = [n for top in tree.body if top is not main for n in ast.walk(top)]
-    elsewhere = {n.id for top in tree.body if top is not main for n in _free_names(top)}
+    elsewhere = {name for top in tree.body if top is not main for group in names(top) for name in group}
     elsewhere |= {n.name for n in outside if isinstance(n, (ast.FunctionDef, ast.ClassDef))} | set(dir(builtins))
     jumps = (ast.Return, ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom)
     return (
-        not any(isinstance(n, jumps) for n in inside)
-        and given.isdisjoint(n.id for n in names)
+        not any(isinstance(n, jumps) for n in own)
+        and given.isdisjoint(n.id for n in ast.walk(main) if isinstance(n, ast.Name))
         and stored.isdisjoint(elsewhere)
     )
-
-
-def _own(function: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function, not those of functions within it."""
-    for node in ast.iter_child_nodes(function):
-        yield node
-        if not isinstance(node, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
-            yield from _own(node)
-
-
-def _free_names(top: ast.stmt) -> list[ast.Name]:
-    """The names of a statement, without those that a function of it gives itself."""
-    if not isinstance(top, (ast.FunctionDef, ast.ClassDef)):
-        return [n for n in ast.walk(top) if isinstance(n, ast.Name)]
-    functions = [n for n in ast.walk(top) if isinstance(n, ast.FunctionDef)]
-    local: set[int] = set()
-    for function in functions:
-        own = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
-        own |= {n.id for n in _own(function) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-        told = {name for n in _own(function) if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
-        local |= {id(n) for n in ast.walk(function) if isinstance(n, ast.Name) and n.id in own - told}
-    return [n for n in ast.walk(top) if isinstance(n, ast.Name) and id(n) not in local]

@@ -1,8 +1,8 @@
-"""A program of several modules as one: those that use TensorFlow are put before the main one, in the order of imports.
+"""A program's own modules: which become a part of its text, and which come along with the converted program.
 
-A graph that is built in one module and run in another is converted as a whole only if both are one text. Modules
-without TensorFlow stay modules, and come along beside the converted program. Relative imports are followed, so a
-package is a program, too. Names that two modules give are refused: nothing is renamed.
+A graph that is built in one module and run in another is converted as a whole only if both are one text: modules that
+use TensorFlow are put before the main one, in the order of imports. Others stay modules. Relative imports are followed,
+so a package is a program, too. Names that two modules give are refused: nothing is renamed.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dualgrad.migrate.check.scopes import FUNCTIONS
-from dualgrad.migrate.convert.beside import is_tensorflow
 from dualgrad.migrate.convert.edits import Unsafe
 
 ENTRIES = ("__main__.py", "main.py")
 
 
 @dataclass
-class Together:
+class JoinedText:
     """A program that was put together.
 
     Attributes
@@ -37,7 +36,7 @@ class Together:
         """The program."""
         return "\n".join(text for text, _, _ in self.lines) + "\n"
 
-    def told(self, text: str, entry: str) -> str:
+    def with_original_lines(self, text: str, entry: str) -> str:
         """A converted program whose comments name the lines of the original modules."""
 
         def place(match: re.Match[str]) -> str:
@@ -65,7 +64,7 @@ def entry_of(folder: Path) -> Path:
     return found[0]
 
 
-def put_together(entry: Path) -> Together:
+def join_modules(entry: Path) -> JoinedText:
     """The program that a main module and its own modules are.
 
     Raises
@@ -86,12 +85,45 @@ def _main_blocks(tree: ast.Module) -> list[ast.If]:
     ]  # fmt: skip
 
 
+def _file(home: Path, dotted: str) -> Path | None:
+    """The own module of a name; None for what is installed."""
+    path = home.joinpath(*dotted.split("."))
+    found = [f for f in (path.with_suffix(".py"), path / "__init__.py") if dotted and f.is_file()]
+    return found[0] if found else None
+
+
+def imported(node: ast.AST, file: Path, home: Path) -> Iterator[tuple[ast.alias, Path, str]]:
+    """All that an import takes of own modules: the alias, the file, and the name in it (empty: the module).
+
+    Parameters
+    ----------
+    node : syntax
+    file : Path
+        The module in which it stands.
+    home : Path
+        The folder of the program.
+    """
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            if own := _file(home, alias.name):
+                yield alias, own, ""
+    elif isinstance(node, ast.ImportFrom):
+        package = [file, *file.parents][node.level]
+        is_inside = node.level and home in [package, *package.parents]
+        inside = package.relative_to(home).parts if is_inside else ()
+        base = ".".join([*inside, *filter(None, [node.module])])
+        for alias in node.names:
+            whole = _file(home, f"{base}.{alias.name}".lstrip("."))
+            if own := whole or _file(home, base):
+                yield alias, own, "" if whole else alias.name
+
+
 class _Modules:
     """Follows imports from the main module."""
 
     def __init__(self, entry: Path) -> None:
         self.home = entry.parent.resolve()
-        self.whole = Together()
+        self.whole = JoinedText()
         self._trees: dict[Path, ast.Module] = {}
         self._uses: dict[Path, bool] = {}
         self._given: dict[str, tuple[str, Path]] = {}
@@ -105,43 +137,13 @@ class _Modules:
             self._trees[file] = _parsed(file)
         return self._trees[file]
 
-    def _file(self, dotted: str) -> Path | None:
-        """The own module of a name; None for what is installed."""
-        path = self.home.joinpath(*dotted.split("."))
-        found = [f for f in (path.with_suffix(".py"), path / "__init__.py") if dotted and f.is_file()]
-        return found[0] if found else None
-
-    def _imported(self, node: ast.AST, file: Path) -> Iterator[tuple[ast.alias, Path, str]]:
-        """All that an import takes of own modules: the alias, the file, and the name in it (empty: the module)."""
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                if own := self._file(alias.name):
-                    yield alias, own, ""
-        elif isinstance(node, ast.ImportFrom):
-            package = file.parent
-            for _ in range(node.level - 1):
-                package = package.parent
-            inside = (
-                list(package.relative_to(self.home).parts)
-                if node.level and self.home in [package, *package.parents]
-                else []
-            )
-            base = ".".join([*inside, *filter(None, [node.module])])
-            for alias in node.names:
-                whole = self._file(f"{base}.{alias.name}".lstrip("."))
-                own = self._file(base)
-                if whole is not None:
-                    yield alias, whole, ""
-                elif own is not None:
-                    yield alias, own, alias.name
-
     def _uses_tensorflow(self, file: Path) -> bool:
         """Whether a module needs to be part of the text: it, or one that it imports, uses TensorFlow."""
         if file not in self._uses:
             self._uses[file] = False
             nodes = list(ast.walk(self._tree(file)))
             self._uses[file] = any(map(is_tensorflow, nodes)) or any(
-                self._uses_tensorflow(own) for n in nodes for _, own, _ in self._imported(n, file)
+                self._uses_tensorflow(own) for n in nodes for _, own, _ in imported(n, file, self.home)
             )
         return self._uses[file]
 
@@ -153,7 +155,7 @@ class _Modules:
         self._done.add(file)
         tree = self._tree(file)
         for node in ast.walk(tree):
-            for _, own, _ in self._imported(node, file):
+            for _, own, _ in imported(node, file, self.home):
                 if self._uses_tensorflow(own):
                     self._add(own)
         name = file.relative_to(self.home).as_posix()
@@ -182,7 +184,7 @@ class _Modules:
 
     def _give_imported(self, node: ast.Import | ast.ImportFrom, file: Path) -> None:
         """Note the names that an import gives, as far as it stays, or calls something otherwise."""
-        taken = {id(a): name for a, own, name in self._imported(node, file) if self._uses_tensorflow(own)}
+        taken = {id(a): name for a, own, name in imported(node, file, self.home) if self._uses_tensorflow(own)}
         for alias in node.names:
             if id(alias) not in taken:
                 base = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
@@ -196,7 +198,7 @@ class _Modules:
         if not isinstance(node, (ast.Import, ast.ImportFrom)):
             return
         future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
-        taken = [(a, name) for a, own, name in self._imported(node, file) if self._uses_tensorflow(own)]
+        taken = [(a, name) for a, own, name in imported(node, file, self.home) if self._uses_tensorflow(own)]
         if not taken and not future:
             return
         pad = " " * node.col_offset
@@ -222,7 +224,7 @@ class _Modules:
         """The names under which modules of the text are used."""
         names: set[str] = set()
         for node in ast.walk(tree):
-            for alias, own, name in self._imported(node, file):
+            for alias, own, name in imported(node, file, self.home):
                 if not name and self._uses_tensorflow(own):
                     if "." in alias.name and not alias.asname:
                         raise Unsafe(f"{file.name}: import {alias.name} as one name")
@@ -264,3 +266,75 @@ def _bound(body: list[ast.stmt]) -> Iterator[str]:
             yield s.name
         elif not isinstance(s, (ast.Import, ast.ImportFrom)):
             yield from (n.id for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+
+
+# ---- modules that come along -----------------------------------------------------------------------------------------
+
+
+def companions(text: str, folder: Path) -> dict[str, bytes]:
+    """By path below the folder of the converted program, the modules of the program that it imports.
+
+    What they have of TensorFlow is left out: functions of the graph are in the converted module. The trial says whether
+    something is missing then.
+
+    Parameters
+    ----------
+    text : str
+        The converted program.
+    folder : Path
+        Of the original.
+    """
+    contents: dict[str, bytes] = {}
+    todo = [(ast.parse(text), folder / "main.py")]
+    while todo:
+        tree, file = todo.pop()
+        found = [own for node in ast.walk(tree) for _, own, _ in imported(node, file, folder)]
+        packages = [p / "__init__.py" for own in found for p in own.parents if folder in p.parents]
+        for own in [*found, *(p for p in packages if p.is_file())]:
+            if (name := own.relative_to(folder).as_posix()) not in contents:
+                content = own.read_bytes()
+                contents[name] = content = _without_graphs(content, ast.parse(content))
+                todo.append((ast.parse(content), own))
+    return contents
+
+
+def is_tensorflow(node: ast.AST) -> bool:
+    """Whether an import is of TensorFlow alone."""
+    if isinstance(node, ast.ImportFrom):
+        return not node.level and (node.module or "").partition(".")[0] == "tensorflow"
+    return isinstance(node, ast.Import) and all(a.name.partition(".")[0] == "tensorflow" for a in node.names)
+
+
+def _without_graphs(content: bytes, tree: ast.Module) -> bytes:
+    """A module without the statements that need TensorFlow, and those that need what these define."""
+    gone: set[str] = set()
+    left_out: list[ast.stmt] = []
+    while True:
+        more = [s for s in tree.body if s not in left_out and (is_tensorflow(s) or _names(s, ast.Load) & gone)]
+        if not more:
+            break
+        left_out += more
+        gone |= {name for s in more for name in _bound_by(s)}
+    if not left_out:
+        return content
+    lines = content.split(b"\n")
+    for statement in left_out:
+        first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
+        for number in range(first, (statement.end_lineno or first) + 1):
+            shared = [s for s in tree.body if s not in left_out and s.lineno <= number <= (s.end_lineno or 0)]
+            if shared:
+                return content  # several statements in a line: it stays as it is
+            lines[number - 1] = b""
+    return b"\n".join(lines)
+
+
+def _names(statement: ast.stmt, context: type) -> set[str]:
+    return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, context)}
+
+
+def _bound_by(statement: ast.stmt) -> set[str]:
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return {a.asname or a.name.partition(".")[0] for a in statement.names}
+    if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+        return {getattr(statement, "name", "")}
+    return _names(statement, ast.Store)

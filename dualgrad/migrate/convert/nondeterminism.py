@@ -35,10 +35,10 @@ def reasons(source: str, notes: Any, capture: Any) -> list[str]:
         texts.append("its data sets are shuffled without a seed")
     if any(queues.shuffles(graph) for graph in {id(run.graph): run.graph for run in capture.runs.values()}.values()):
         texts.append("its queues hand out examples in another order")
-    return [*texts, *dict.fromkeys(_told(ast.parse(source)))]
+    return [*texts, *dict.fromkeys(_reasons_in_text(ast.parse(source)))]
 
 
-def _told(tree: ast.AST) -> Iterator[str]:
+def _reasons_in_text(tree: ast.AST) -> Iterator[str]:
     """The reasons that the text shows."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)):

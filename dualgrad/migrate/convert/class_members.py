@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from dualgrad.autograph.analysis import names as names_in
 from dualgrad.migrate.convert import printing
 from dualgrad.migrate.convert.body import Statement
 from dualgrad.migrate.convert.identifiers import snake
@@ -20,7 +21,9 @@ from dualgrad.migrate.convert.identifiers import snake
 _FIRST = "self"
 
 
-def owned(text: str, names: set[str], content: dict[str, Any], seen: Seen) -> tuple[str, dict[str, Any]]:
+def move_into_classes(
+    text: str, names: set[str], content: dict[str, Any], seen: ProgramObjects
+) -> tuple[str, dict[str, Any]]:
     """The program with classes that hold what is theirs, and the map of it.
 
     Parameters
@@ -31,7 +34,7 @@ def owned(text: str, names: set[str], content: dict[str, Any], seen: Seen) -> tu
         What the converted module has, of which classes may own a part.
     content : dict
         The map.
-    seen : Seen
+    seen : ProgramObjects
         What was seen of the program's objects and optimizers.
     """
     for name in [n.name for n in ast.parse(text).body if isinstance(n, ast.ClassDef)]:
@@ -41,7 +44,7 @@ def owned(text: str, names: set[str], content: dict[str, Any], seen: Seen) -> tu
     return text, content
 
 
-class Seen:
+class ProgramObjects:
     """Objects and optimizers of a program, as they were when it ran.
 
     Parameters
@@ -94,7 +97,7 @@ class Seen:
                 return code.id
         return ""
 
-    def given(self, optimizer: str, kind: str) -> str:
+    def parameter_of(self, optimizer: str, kind: str) -> str:
         """The parameter of a constructor that an optimizer was given to; empty if there is none."""
         held, _ = self.optimizers.get(optimizer, (None, None))
         start = self.constructor(kind)
@@ -105,7 +108,7 @@ class Seen:
 class _Owner:
     """One class, and what it comes to own."""
 
-    def __init__(self, text: str, kind: str, names: set[str], seen: Seen) -> None:
+    def __init__(self, text: str, kind: str, names: set[str], seen: ProgramObjects) -> None:
         self.kind, self.seen, self.lines = kind, seen, text.split("\n")
         self.tree = ast.parse(text)
         self.node = next(n for n in self.tree.body if isinstance(n, ast.ClassDef) and n.name == kind)
@@ -126,7 +129,7 @@ class _Owner:
         """The part of the module that this class alone uses."""
         users: dict[str, list[ast.stmt]] = {}
         for node in self.tree.body:
-            for name in _free(node) & units.keys():
+            for name in names_in(node)[0] & units.keys():
                 users.setdefault(name, []).append(node)
         kept = {name: node for name, node in units.items() if name in users}
         while True:
@@ -146,7 +149,7 @@ class _Owner:
         return bool(moved) and not any(isinstance(n, ast.Expr) for n in between)
 
     def _loads(self, node: ast.AST) -> set[str]:
-        return _free(node) & self.units.keys()
+        return names_in(node)[0] & self.units.keys()
 
     def _named(self) -> dict[str, str]:
         """New names for what moves: without that of the object, and none that the class has already."""
@@ -210,7 +213,7 @@ class _Owner:
         names = [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in self.renamed]
         edits: list[tuple[Any, str]] = [(n, f"{_FIRST}.{self.renamed[n.id]}") for n in names]
         (name, *_) = _gives(node)
-        whole = self.seen.given(name, self.kind)
+        whole = self.seen.parameter_of(name, self.kind)
         call = getattr(node, "value", None)
         if whole:
             edits = [*(e for e in edits if isinstance(e[0].ctx, ast.Store)), (call, whole)]
@@ -362,21 +365,6 @@ def _first(node: ast.FunctionDef) -> str:
 def _is_own_call(node: ast.AST) -> bool:
     """Whether it calls a method of the object."""
     return isinstance(node, ast.Call) and getattr(getattr(node.func, "value", None), "id", "") == _FIRST
-
-
-def _free(node: ast.AST) -> set[str]:
-    """The names that a statement reads and does not give itself, within its functions as far as that goes."""
-    if isinstance(node, ast.ClassDef):
-        return {name for inner in ast.iter_child_nodes(node) for name in _free(inner)}
-    every = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
-    read = {n.id for n in every if isinstance(n.ctx, ast.Load)}
-    if not isinstance(node, ast.FunctionDef):
-        return read
-    told = {name for n in ast.walk(node) if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
-    inside = [n for n in ast.walk(node) if isinstance(n, (ast.FunctionDef, ast.Lambda))]
-    own = {n.id for n in every if not isinstance(n.ctx, ast.Load)} | {a.arg for f in inside for a in f.args.args}
-    own |= {n.name for n in inside if isinstance(n, ast.FunctionDef) and n is not node}
-    return read - (own - told)
 
 
 def _replaced(lines: Sequence[str], edits: Sequence[tuple[Any, str]]) -> list[str]:

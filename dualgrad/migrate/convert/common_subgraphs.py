@@ -30,7 +30,7 @@ LEAST = 2
 
 
 @dataclass(eq=False)
-class Plan:
+class FunctionTask:
     """The task of a function.
 
     Attributes
@@ -63,7 +63,7 @@ class HelperItem(Item):
     handed: list[Any] = field(default_factory=list)
 
 
-def share(plans: Sequence[Plan]) -> list[Plan]:
+def extract_helpers(plans: Sequence[FunctionTask]) -> list[FunctionTask]:
     """Move what several plans have in common into helpers; these, those first that others call."""
     before = [list(plan.items) for plan in plans]
     apart: set[int] = set()
@@ -77,7 +77,7 @@ def share(plans: Sequence[Plan]) -> list[Plan]:
             plan.items = list(items)
 
 
-def _shared(plans: Sequence[Plan], apart: set[int]) -> list[Plan]:
+def _shared(plans: Sequence[FunctionTask], apart: set[int]) -> list[FunctionTask]:
     signatures = [pair for pair in _signatures(plans) if id(pair[0]) not in apart]
     groups = [g for g in _connected(signatures) if len(g) >= LEAST and not _is_torn(g, plans)]
     owner = {id(item): number for number, group in enumerate(groups) for item in group}
@@ -93,7 +93,7 @@ def _shared(plans: Sequence[Plan], apart: set[int]) -> list[Plan]:
     return helpers
 
 
-def _is_torn(group: Sequence[Item], plans: Sequence[Plan]) -> bool:
+def _is_torn(group: Sequence[Item], plans: Sequence[FunctionTask]) -> bool:
     """Whether something that uses a part of a group comes before something that another part needs."""
     own = {id(item) for item in group}
     outputs = {id(x) for item in group for x in item.outputs}
@@ -104,7 +104,7 @@ def _is_torn(group: Sequence[Item], plans: Sequence[Plan]) -> bool:
     return bool(users) and bool(makers) and min(users) < max(makers)
 
 
-def _out_of_order(plan: Plan) -> list[Item]:
+def _out_of_order(plan: FunctionTask) -> list[Item]:
     """The items that helpers move so that the walk backwards would add up another way.
 
     It adds up what the uses of a value contribute, the last use first; of three, the order can be seen in the result.
@@ -156,7 +156,7 @@ def _all_of(items: Sequence[Item], item: Item) -> list[Item]:
     return []
 
 
-def _signatures(plans: Sequence[Plan]) -> list[tuple[Item, frozenset[int]]]:
+def _signatures(plans: Sequence[FunctionTask]) -> list[tuple[Item, frozenset[int]]]:
     """The items that more than one plan needs, and which plans these are."""
     users: dict[int, set[int]] = {}
     known: dict[int, Item] = {}
@@ -172,7 +172,7 @@ def _signatures(plans: Sequence[Plan]) -> list[tuple[Item, frozenset[int]]]:
     ]
 
 
-def _apart(plan: Plan) -> set[int]:
+def _apart(plan: FunctionTask) -> set[int]:
     """The items of a plan that must not move: gradients, steps, what depends on them, and what tapes watch from."""
     moved = {id(x) for item in plan.items if isinstance(item, GradientItem) for x in _watched(item, plan)}
     apart = _asserted(plan)
@@ -185,7 +185,7 @@ def _apart(plan: Plan) -> set[int]:
     return apart
 
 
-def _asserted(plan: Plan) -> set[int]:
+def _asserted(plan: FunctionTask) -> set[int]:
     """The items of a plan that only say what is asserted: they stay where that is said."""
     users: dict[int, list[Item | None]] = {id(x): [None] for x in plan.wanted}
     for item in plan.items:
@@ -200,7 +200,7 @@ def _asserted(plan: Plan) -> set[int]:
     return found
 
 
-def _watched(item: GradientItem, plan: Plan) -> list[Any]:
+def _watched(item: GradientItem, plan: FunctionTask) -> list[Any]:
     known = {id(x) for x in plan.given}
     sources = [source(x) for x in item.call.xs if not isinstance(x, Variable)]
     return [x for x in sources if id(x) not in known and x.node.op is not variable_handle]
@@ -227,7 +227,7 @@ def _connected(signatures: Sequence[tuple[Item, frozenset[int]]]) -> list[list[I
     return [sorted(group, key=lambda item: item.order) for group in groups.values()]
 
 
-def _helper(group: list[Item], plans: Sequence[Plan], owner: dict[int, int], number: int) -> Plan:
+def _helper(group: list[Item], plans: Sequence[FunctionTask], owner: dict[int, int], number: int) -> FunctionTask:
     inside = {id(x): x for item in group for x in item.outputs}
     outside = [item for plan in plans for item in plan.items if owner.get(id(item)) != number]
     used = {id(x) for item in outside for x in item.inputs} | {id(w) for plan in plans for w in plan.wanted}
@@ -241,10 +241,10 @@ def _helper(group: list[Item], plans: Sequence[Plan], owner: dict[int, int], num
             reads[id(x)] = x
     read_items = [r for plan in plans for r in plan.reads if id(r.outputs[0]) in reads]
     wanted = [x for x in inside.values() if id(x) in used]
-    return Plan(list(group), list({id(r): r for r in read_items}.values()), list(handed.values()), wanted)
+    return FunctionTask(list(group), list({id(r): r for r in read_items}.values()), list(handed.values()), wanted)
 
 
-def _call(helper: Plan, plans: Sequence[Plan]) -> HelperItem:
+def _call(helper: FunctionTask, plans: Sequence[FunctionTask]) -> HelperItem:
     handles = [x for item in [*helper.items, *helper.reads] for x in item.inputs if x.node.op is variable_handle]
     handles += [r.inputs[0] for r in helper.reads]
     after = [node for item in helper.items for node in item.after]
@@ -253,10 +253,10 @@ def _call(helper: Plan, plans: Sequence[Plan]) -> HelperItem:
     users = [i.order for p in plans for i in p.items if id(i) not in own and any(id(x) in given for x in i.inputs)]
     # before the first that uses it, behind all others
     order = min([helper.items[-1].order, *[u - 0.5 for u in users]])
-    return HelperItem(order, inputs, list(helper.wanted), after, helper, list(helper.given))
+    return HelperItem(order, inputs, list(helper.wanted), after, plan=helper, handed=list(helper.given))
 
 
-def _nest(plans: Sequence[Plan], calls: Sequence[HelperItem]) -> None:
+def _nest(plans: Sequence[FunctionTask], calls: Sequence[HelperItem]) -> None:
     """Let a helper call another one, wherever that is called for nothing else."""
     for call in sorted(calls, key=lambda c: -c.order):
         users = [c for c in calls if c is not call and any(x is y for x in c.handed for y in call.outputs)]
@@ -268,18 +268,18 @@ def _nest(plans: Sequence[Plan], calls: Sequence[HelperItem]) -> None:
                 _move(call, user, holding)
 
 
-def _uses_only(plan: Plan, call: HelperItem, user: HelperItem) -> bool:
+def _uses_only(plan: FunctionTask, call: HelperItem, user: HelperItem) -> bool:
     outputs = {id(x) for x in call.outputs}
     others = [item for item in plan.items if item is not user and item is not call]
     used = any(id(x) in outputs for item in others for x in item.inputs) or any(id(w) in outputs for w in plan.wanted)
     return call in plan.items and not used
 
 
-def _move(call: HelperItem, user: HelperItem, plans: Iterable[Plan]) -> None:
+def _move(call: HelperItem, user: HelperItem, plans: Iterable[FunctionTask]) -> None:
     for plan in plans:
         plan.items.remove(call)
     outputs = {id(x) for x in call.outputs}
-    helper: Plan = user.plan
+    helper: FunctionTask = user.plan
     helper.items = sorted([*helper.items, call], key=lambda item: item.order)
     known = {id(x) for x in user.handed}
     helper.given = [x for x in user.handed if id(x) not in outputs] + [x for x in call.handed if id(x) not in known]
@@ -298,7 +298,7 @@ def sparse_feeds(feeds: Sequence[Any]) -> list[list[Any]]:
     return [group for group in groups.values() if len(group) == 3]
 
 
-def plan_of(items: Items, run: Any, wanted: list[Any]) -> Plan:
+def task_of(items: Items, run: Any, wanted: list[Any]) -> FunctionTask:
     """The task of the function for a set of fetches."""
     fed = {id(f) for f in run.feeds}
     needed = items.needed(run.flat, fed)
@@ -315,4 +315,4 @@ def plan_of(items: Items, run: Any, wanted: list[Any]) -> Plan:
             given.append(own[0].outputs[0])
         elif own or id(f) in used:
             given.append(f)
-    return Plan(work, reads, given, wanted, run)
+    return FunctionTask(work, reads, given, wanted, run)

@@ -26,17 +26,9 @@ def called(cst: Any, found: Replaced, call: Any) -> Any:
         asked += [a.value for a in call.args if a.keyword is None] or [named[n] for n in ("fetches",) if n in named]
         asked += [named["feed_dict"]] if "feed_dict" in named else []
         return cst.Call(cst.Name(found.run), [cst.Arg(value) for value in asked[:2]])
-    if function["name"] is None and not found.choices:
+    if function["name"] is None:
         return None
-    callee: Any = cst.Name(function["name"] or "_")
-    if found.choices:
-        texts = [f"{key}: {_callable(f)}" for key, f in found.choices.items()]
-        index = cst.parse_expression("tuple(feed)")
-        if found.key is not None:
-            index = call.func.value if call.func.attr.value == "eval" else call.args[0].value
-            index = cst.Call(cst.Name("tuple"), [cst.Arg(index)]) if found.several else index
-        table = cst.parse_expression("{" + ", ".join(texts) + "}")
-        callee = cst.Subscript(table, [cst.SubscriptElement(cst.Index(index))])
+    callee: Any = cst.Name(function["name"])
     fed = next((a.value for a in call.args if _is_feed(call, a)), None)
     further = [
         a.with_changes(keyword=cst.Name(_CALLBACKS[a.keyword.value]), comma=cst.MaybeSentinel.DEFAULT)
@@ -53,7 +45,7 @@ def called(cst: Any, found: Replaced, call: Any) -> Any:
         if whole := _whole_feed(found, places):
             return cst.Call(callee, [cst.Arg(cst.Name(whole), star="**"), *further])
         iterators = [cst.parse_expression(ast.unparse(i)) for i in found.iterators]
-        following = iterating.given(cst, taken, iterators, by_name)
+        following = iterating.next_arguments(cst, taken, iterators, by_name)
         arguments = []
         for _, group in itertools.groupby(function["feeds"].values(), lambda t: places.get(t, t)):
             first, *others = group
@@ -62,10 +54,6 @@ def called(cst: Any, found: Replaced, call: Any) -> Any:
                 given = cst.Call(cst.parse_expression("tf.nest.flatten"), [cst.Arg(given)])
             arguments.append(following[first] if first in following else cst.Arg(given, star=form[:1]))
         return cst.Call(callee, [*filter(None, arguments), *further])
-    if found.choices and found.key is None:
-        every = cst.parse_expression("(lambda feed: _)")
-        body = cst.Call(callee, [cst.Arg(cst.Name("feed"), star="**")])
-        return cst.Call(every.with_changes(body=body), [cst.Arg(fed)])
     return cst.Call(callee, [cst.Arg(fed, star="**"), *further])
 
 
@@ -80,10 +68,6 @@ def _whole_feed(found: Replaced, places: Mapping[str, str | int]) -> str:
     name = names.pop() if len(names) == 1 and len(feeds) > 1 else ""
     told = all(places.get(x) == f'{name}["{p}"]' for p, x in feeds.items())
     return name if name and told and len(places) == len(feeds) and not found.starred else ""
-
-
-def _callable(function: dict[str, Any]) -> str:
-    return function["name"] or f"lambda: {function['values'][0]}"
 
 
 def _is_feed(call: Any, argument: Any) -> bool:

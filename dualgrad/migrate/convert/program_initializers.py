@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dualgrad.migrate.convert.origins import Origin
 
 
-def taken(text: str, hosted: Sequence[tuple[Origin, str]]) -> tuple[str, dict[Place, list[str]]]:
+def without_hosted(text: str, hosted: Sequence[tuple[Origin, str]]) -> tuple[str, dict[Place, list[str]]]:
     """The converted module without the statements of what is hosted; and these, by place in the program.
 
     Parameters
