@@ -253,7 +253,7 @@ MODULES = {
 SECOND_ORDER = {
     "bessel_scaled_by_x",
     "concat_place",
-    "digamma_step",
+    "digamma_step_of",
     "gaussian_integral",
     "length_sloped",
     "sign_sloped",

@@ -90,23 +90,32 @@ ROWS = (
         oracle=lambda x, c: (np.exp(c * x) * (c * x - 1) + 1) / c**2,
         tol=1e4,
     ),
-    _row(
-        ops.beta_slope,
-        positive(3, 4),
-        positive(4),
-        oracle=lambda a, b: sp.beta(a, b) * (sp.psi(a) - sp.psi(a + b)),
-        tol=100,
-    ),
-    _row(
-        ops.beta_moment,
-        positive(3, 4),
-        positive(4),
-        params={"first": 1, "second": 1},
-        oracle=lambda a, b: (
-            sp.beta(a, b) * ((sp.psi(a) - sp.psi(a + b)) * (sp.psi(b) - sp.psi(a + b)) - sp.polygamma(1, a + b))
-        ),
-        tol=100,
-    ),
+    *[
+        _row(
+            slope,
+            *[positive(4)] * 2,
+            positive(3, 4),
+            *more,
+            params={"times": (1, *[0] * len(more))},
+            wrt=tuple(range(2, 3 + len(more))),
+            call=lambda given, out, *args, op=op, slope=slope, given_by=given_by, more=more: slope(
+                given_by(op(*args), *args), op(*args), *args, times=(1, *[0] * len(more))
+            ),
+            oracle=lambda given, out, *args, op=op, given_by=given_by: given_by(getattr(sp, op.name)(*args), *args),
+            tol=100,
+        )
+        for op, slope, given_by, more in (
+            (ops.rgamma, ops.rgamma_slope, lambda out, x: -out * sp.psi(x), ()),
+            (ops.beta, ops.beta_slope, lambda out, a, b: out * (sp.psi(a) - sp.psi(a + b)), (positive(4),)),
+            (ops.poch, ops.poch_slope, lambda out, z, m: out * (sp.psi(z + m) - sp.psi(z)), (positive(4),)),
+            (
+                ops.binom,
+                ops.binom_slope,
+                lambda out, n, k: out * (sp.psi(n + 1) - sp.psi(n - k + 1)),
+                (real(4, low=0.2, high=0.4),),
+            ),
+        )
+    ],
     _row(ops.voigt_profile, real(3, 4), positive(4), positive(4)),
     _row(
         ops.voigt,

@@ -182,10 +182,12 @@ ROWS = (
     ),
     *[
         Row(
-            special.digamma_step,
-            (positive(4), positive(3, 4)),
+            special.digamma_step_of,
+            (positive(4), positive(4), positive(4), positive(3, 4)),
             {"times": times},
-            oracle=lambda a, d, times=times: sp.polygamma(times, a + d) - sp.polygamma(times, a),
+            wrt=(2, 3),
+            call=lambda end, start, a, d, times=times: special.digamma_step(a, d, times),
+            oracle=lambda end, start, a, d, times=times: sp.polygamma(times, a + d) - sp.polygamma(times, a),
             dtypes=("float64",),
             tol=10,
             label=str(times),
