@@ -112,7 +112,7 @@ def _product(a: list[Any], b: list[Any]) -> list[Any]:
 # ---- products of gamma functions -------------------------------------------------------------------------------------
 
 Factor = tuple[int, float, tuple[int, ...]]
-"""Of such a product: the power 1 or -1 of the gamma function; a constant, and weights of the arguments, to be added up."""
+"""Of such a product: the power 1 or -1 of the gamma function; a constant, and weights of the arguments, added up."""
 Expansion = dict[tuple[int, ...], Any]
 """The coefficients of a power series in several variables, by exponents."""
 

@@ -286,18 +286,19 @@ log_ndtr = _function("log_ndtr", lambda out, x: log_ndtr_slope(out, x), doc="Log
 ndtri_exp = _function(
     "ndtri_exp", lambda out, y: 1 / inverse_mills(out, times=0), args="y", doc="`ndtri` of ``exp(y)``."
 )
-wofz_by_order = elementwise(
-    "wofz_by_order",
-    typed_kernel(tail_kernels.wofz),
-    (lambda out, z, *, times: wofz_by_order(z, times=times + 1),),
-    args=("z",),
+wofz_slope = elementwise(
+    "wofz_slope",
+    typed_kernel(tail_kernels.wofz_slope),
+    (None, lambda out, w, z, *, times: wofz_slope(w, z, times=times + 1)),
+    args=("w", "z"),
     accepts=COMPLEX,
-    doc="Derivative number `times` of the Faddeeva function.",
+    strict=False,
+    doc="Derivative number `times` of the Faddeeva function, for its value.",
 )
 wofz_op = elementwise(
     "wofz_op",
-    scipy_kernel("wofz"),
-    (lambda out, z: wofz_by_order(z, times=1),),
+    named_kernel("wofz", tail_kernels.wofz),
+    (lambda out, z: wofz_slope(out, z, times=1),),
     args=("z",),
     accepts=COMPLEX,
     doc="Faddeeva function ``exp(-z ** 2) * erfc(-1j * z)`` of complex numbers.",
@@ -306,21 +307,16 @@ voigt = elementwise(
     "voigt",
     typed_kernel(tail_kernels.voigt),
     (
-        lambda out, x, sigma, gamma, *, times, turns: voigt(x, sigma, gamma, times=times + 1, turns=turns),
-        lambda out, x, sigma, gamma, *, times, turns: sigma * voigt(x, sigma, gamma, times=times + 2, turns=turns),
-        lambda out, x, sigma, gamma, *, times, turns: voigt(x, sigma, gamma, times=times + 1, turns=turns + 1),
+        None,
+        None,
+        lambda out, *args, times, turns: voigt(*args, times=times + 1, turns=turns),
+        lambda out, *args, times, turns: args[3] * voigt(*args, times=times + 2, turns=turns),
+        lambda out, *args, times, turns: voigt(*args, times=times + 1, turns=turns + 1),
     ),
-    args=("x", "sigma", "gamma"),
+    args=("real", "imag", "x", "sigma", "gamma"),
     accepts=FLOATING,
+    strict=False,
     doc="Derivative number `times` of Voigt's profile in x, as a complex function: its real part after `turns`.",
-)
-voigt_profile = _function(
-    "voigt_profile",
-    lambda out, *args: voigt(*args, times=1, turns=0),
-    lambda out, *args: args[1] * voigt(*args, times=2, turns=0),
-    lambda out, *args: voigt(*args, times=1, turns=1),
-    args="x sigma gamma",
-    doc="Voigt's profile: the convolution of a normal and a Cauchy density.",
 )
 erf_of_complex = elementwise(
     "erf_of_complex",

@@ -44,11 +44,13 @@ ROWS = (
     _row(ops.huber, positive(4), fixed([0.3, -0.2, 5.0, -7.0], np.float64)),
     _row(ops.owens_t, real(3, 4), real(4)),
     _row(
-        ops.wofz_by_order,
-        fixed([0.3 + 0.4j, -2.0 + 0.1j, 8.0 + 0.5j, 1.0 - 1.0j], np.complex128),
+        ops.wofz_slope,
+        *[fixed([0.3 + 0.4j, -2.0 + 0.1j, 8.0 + 0.5j, 1.0 - 1.0j], np.complex128)] * 2,
         params={"times": 1},
+        wrt=(1,),
+        call=lambda w, z: ops.wofz_slope(ops.wofz_op(z), z, times=1),
         dtypes=("complex128",),
-        oracle=lambda z: 2j / np.sqrt(np.pi) - 2 * z * sp.wofz(z),
+        oracle=lambda w, z: 2j / np.sqrt(np.pi) - 2 * z * sp.wofz(z),
     ),
     *[
         _row(
@@ -116,15 +118,16 @@ ROWS = (
             ),
         )
     ],
-    _row(ops.voigt_profile, real(3, 4), positive(4), positive(4)),
     _row(
         ops.voigt,
+        *[positive(4)] * 2,
         real(3, 4),
         positive(4),
         positive(4),
-        params={"times": 1, "turns": 0},
-        oracle=lambda x, s, g: _difference(lambda v: sp.voigt_profile(v, s, g), x),
-        tol=1e5,
+        params={"times": 0, "turns": 0},
+        wrt=(2, 3, 4),
+        call=lambda u, v, x, s, g: sp.voigt_profile(x, s, g) + 0.0 * (u + v),
+        oracle=lambda u, v, x, s, g: sp.voigt_profile(x, s, g),
     ),
     _row(ops.within_one, real(3, 4), oracle=lambda x: x / np.sqrt(1 + x * x)),
     _row(
