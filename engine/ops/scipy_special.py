@@ -255,9 +255,20 @@ erfcx_slope = slope_within(
     np.positive,
     lambda out, x: 2 * x * out - 2 / math.sqrt(math.pi),
     lambda x: 2 / math.sqrt(math.pi) * gaussian_integral.kernel(x, times=1, sign=1),
-    lambda slope, out, x: 2 / math.sqrt(math.pi) * gaussian_integral(x, times=2, sign=1),
+    lambda slope, out, x: erfcx_curve(slope, out, x),
     lambda x: scipy.special.erfcx(x),
     module=__name__,
+)
+erfcx_curve = slope_within(
+    "erfcx",
+    {"f": 1.5, "d": 7.0},
+    np.positive,
+    lambda slope, out, x: 2 * (out + x * slope),
+    lambda x: 2 / math.sqrt(math.pi) * gaussian_integral.kernel(x, times=2, sign=1),
+    lambda curve, slope, out, x: 2 / math.sqrt(math.pi) * gaussian_integral(x, times=3, sign=1),
+    lambda x: (erfcx_slope.kernel(scipy.special.erfcx(x), x), scipy.special.erfcx(x)),
+    module=__name__,
+    given=("slope", "out"),
 )
 erfcx = _function(
     "erfcx",
@@ -278,13 +289,24 @@ log_ndtr_slope = slope_within(
     np.negative,
     lambda out, x: np.exp(-0.5 * np.square(x) - out) / math.sqrt(2 * math.pi),
     lambda x: inverse_mills.kernel(x, times=0),
-    lambda slope, out, x: inverse_mills(x, times=1),
+    lambda slope, out, x: log_ndtr_curve(slope, out, x),
     lambda x: scipy.special.log_ndtr(x),
     module=__name__,
 )
+log_ndtr_curve = slope_within(
+    "log_ndtr",
+    {"f": 2.5, "d": 9.0},
+    np.negative,
+    lambda slope, out, x: -slope * (x + slope),
+    lambda x: inverse_mills.kernel(x, times=1),
+    lambda curve, slope, out, x: inverse_mills(x, times=2),
+    lambda x: (log_ndtr_slope.kernel(scipy.special.log_ndtr(x), x), scipy.special.log_ndtr(x)),
+    module=__name__,
+    given=("slope", "out"),
+)
 log_ndtr = _function("log_ndtr", lambda out, x: log_ndtr_slope(out, x), doc="Logarithm of `ndtr`, far out too.")
 ndtri_exp = _function(
-    "ndtri_exp", lambda out, y: 1 / inverse_mills(out, times=0), args="y", doc="`ndtri` of ``exp(y)``."
+    "ndtri_exp", lambda out, y: 1 / log_ndtr_slope(y, out), args="y", double="value", doc="`ndtri` of ``exp(y)``."
 )
 wofz_slope = elementwise(
     "wofz_slope",

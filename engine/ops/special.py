@@ -159,9 +159,20 @@ dawsn_slope = slope_within(
     np.absolute,
     lambda out, x: 1 - 2 * x * out,
     lambda x: gaussian_integral.kernel(x, times=1, sign=-1),
-    lambda slope, out, x: gaussian_integral(x, times=2, sign=-1),
+    lambda slope, out, x: dawsn_curve(slope, out, x),
     lambda x: scipy.special.dawsn(x),
     module=__name__,
+)
+dawsn_curve = slope_within(
+    "dawsn",
+    {"f": 2.0, "d": 7.0},
+    np.absolute,
+    lambda slope, out, x: -2 * (out + x * slope),
+    lambda x: gaussian_integral.kernel(x, times=2, sign=-1),
+    lambda curve, slope, out, x: gaussian_integral(x, times=3, sign=-1),
+    lambda x: (dawsn_slope.kernel(scipy.special.dawsn(x), x), scipy.special.dawsn(x)),
+    module=__name__,
+    given=("slope", "out"),
 )
 dawsn = elementwise(
     "dawsn",

@@ -71,7 +71,7 @@ def digamma_step(end: Any, start: Any, a: Any, d: Any, *, times: int) -> np.ndar
     """Derivative number `times` in `a` of ``psi(a + d) - psi(a)``, from both; by the step where this is small."""
     with np.errstate(all="ignore"):
         out = np.asarray(np.subtract(end, start, dtype=np.float64))
-        lost = np.asarray(np.abs(out) < 0.02 * np.maximum(np.abs(start), 1.0 if times == 0 else 0.0))
+        lost = np.asarray(np.abs(out) < 0.05 * np.maximum(np.abs(start), 1.0 if times == 0 else 0.0))
         if lost.any():
             a, d = np.asarray(a, np.float64), np.asarray(d, np.float64)
             lost &= (a > 0) & (a + d > 0) & np.isfinite(a) & np.isfinite(d)
@@ -580,14 +580,14 @@ def bessel_scaled(x: Any, *, kind: str, order: int, times: int) -> np.ndarray:
     with np.errstate(all="ignore"):
         far = np.abs(x) > _FAR_OUT
         at = np.where(far, 1.0, x) if far.any() else x
-        total = np.zeros_like(x)
+        total, scaled = np.zeros_like(x), _scaled(kind, order + times, at)
         for k in range(times + 1):
             back = (-np.sign(at) if (times - k) % 2 else 1.0) if first else 1.0
             weight = math.comb(times, k) * (0.5 if first else -0.5) ** k * back
             for j in range(k // 2 + 1 if order == 0 else k + 1):
                 # of order 0 the neighbors below and above are the same
                 twice = 2 if order == 0 and 2 * j != k else 1
-                total += weight * twice * math.comb(k, j) * _scaled(kind, abs(order - k + 2 * j), at)
+                total += weight * twice * math.comb(k, j) * scaled[abs(order - k + 2 * j)]
         if not far.any():
             return total
         z = np.where(far, np.abs(x), np.inf)
@@ -602,12 +602,20 @@ def bessel_scaled(x: Any, *, kind: str, order: int, times: int) -> np.ndarray:
         return np.where(far, np.where(x < 0, turned, 1.0) * series, total)
 
 
-def _scaled(kind: str, order: int, x: np.ndarray) -> np.ndarray:
-    if order < 2:
-        return getattr(scipy.special, f"{kind}{order}e")(x)
-    if kind == "k":
-        return scipy.special.kve(order, x)
-    return scipy.special.ive(order, np.abs(x)) * np.where(x < 0, (-1.0) ** order, 1.0)
+def _scaled(kind: str, most: int, x: np.ndarray) -> list[Any]:
+    """The functions of orders 0 to `most`, by recurrence (DLMF 10.29.1), or near 0 by the series DLMF 10.25.2."""
+    out = [getattr(scipy.special, f"{kind}{order}e")(x) for order in (0, 1)]
+    for n in range(2, most + 1):
+        more = 2 * (n - 1) / x * out[n - 1]
+        out.append(out[n - 2] + more if kind == "k" else out[n - 2] - more)
+        near = np.abs(x) < n + 1
+        if kind == "i" and near.any():
+            at, total = x[near], np.zeros_like(x[near])
+            square = at * at / 4
+            for k in range(24, -1, -1):
+                total = total * square + 1 / (math.factorial(k) * math.factorial(n + k))
+            out[n][near] = total * (at / 2) ** n * np.exp(-np.abs(at))
+    return out
 
 
 # ---- Faddeeva function -----------------------------------------------------------------------------------------------

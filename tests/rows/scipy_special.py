@@ -8,6 +8,7 @@ import numpy as np
 import scipy.special as sp
 
 from engine.core.op import Op
+from engine.ops import complexes
 from engine.ops import scipy_special as ops
 from tests.row import Generator, Row, fixed, positive, real, unit
 
@@ -126,10 +127,31 @@ ROWS = (
         positive(4),
         params={"times": 0, "turns": 0},
         wrt=(2, 3, 4),
-        call=lambda u, v, x, s, g: sp.voigt_profile(x, s, g) + 0.0 * (u + v),
+        call=lambda u, v, x, s, g: _voigt(x, s, g),
         oracle=lambda u, v, x, s, g: sp.voigt_profile(x, s, g),
+        tol=1000,
     ),
     _row(ops.within_one, real(3, 4), oracle=lambda x: x / np.sqrt(1 + x * x)),
+    _row(
+        ops.erfcx_curve,
+        *[fixed([0.3, -1.2, 6.5, 8.5], np.float64)] * 3,
+        wrt=(2,),
+        call=lambda *values: ops.erfcx_curve(
+            _slope_of(ops.erfcx, ops.erfcx_slope, values[2]), ops.erfcx(values[2]), values[2]
+        ),
+        oracle=lambda *values: (4 * values[2] ** 2 + 2) * sp.erfcx(values[2]) - 4 * values[2] / np.sqrt(np.pi),
+        tol=1e5,
+    ),
+    _row(
+        ops.log_ndtr_curve,
+        *[fixed([0.3, -1.2, 2.5, -8.5], np.float64)] * 3,
+        wrt=(2,),
+        call=lambda *values: ops.log_ndtr_curve(
+            _slope_of(ops.log_ndtr, ops.log_ndtr_slope, values[2]), ops.log_ndtr(values[2]), values[2]
+        ),
+        oracle=lambda *values: -_normal_slope(values[2]) * (values[2] + _normal_slope(values[2])),
+        tol=1e4,
+    ),
     _row(
         ops.erfcx_slope,
         fixed([0.3, -1.2, 6.5, 8.5], np.float64),
@@ -201,6 +223,15 @@ ROWS = (
         label="another branch",
     ),
 )
+
+
+def _voigt(x: Any, sigma: Any, gamma: Any) -> Any:
+    w = ops.wofz_op(complexes.complex(x * (np.sqrt(0.5) / sigma), gamma * (np.sqrt(0.5) / sigma)))
+    return ops.voigt(complexes.real(w), complexes.imag(w), x, sigma, gamma, times=0, turns=0)
+
+
+def _slope_of(op: Any, slope: Any, x: Any) -> Any:
+    return slope(op(x), x)
 
 
 def _normal_slope(x: Any) -> Any:

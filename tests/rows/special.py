@@ -209,6 +209,17 @@ ROWS = (
         for sign, value in ((-1, sp.dawsn), (1, sp.erfcx))
     ],
     Row(
+        special.dawsn_curve,
+        (fixed([0.3, -1.2, 6.5, 8.5]),) * 3,
+        wrt=(2,),
+        call=lambda *values: special.dawsn_curve(
+            special.dawsn_slope(special.dawsn(values[2]), values[2]), special.dawsn(values[2]), values[2]
+        ),
+        oracle=lambda *values: (4 * values[2] ** 2 - 2) * sp.dawsn(values[2]) - 2 * values[2],
+        dtypes=("float64",),
+        tol=1e5,
+    ),
+    Row(
         special.dawsn_slope,
         (fixed([0.3, -1.2, 6.5, 8.5]), fixed([0.3, -1.2, 6.5, 8.5])),
         wrt=(1,),
