@@ -17,6 +17,7 @@ from engine.core.dtypes import FLOATING
 from engine.core.kinds import elementwise
 from engine.core.op import Op
 from engine.core.operands import Operand
+from engine.ops import tail_kernels
 from engine.ops.arithmetic import sign
 from engine.ops.compare import where
 from engine.ops.explog import pow
@@ -180,23 +181,49 @@ bessel_by_order = elementwise(
 )
 
 
+def _derivative(function: str, v: Any, x: Any, times: int, in_order: int = 0) -> Operand:
+    """By differences of neighboring orders, `times` in x."""
+    if not times:
+        return bessel_by_order(v, x, function=function, times=in_order) if in_order else _FUNCTIONS[function](v, x)
+    less: Callable[[Any], Any] = lambda order: _derivative(function, order, x, times - 1, in_order)  # noqa: E731
+    plain = _differences(lambda n: less(v + n), function, less(v) if function.endswith("e") else None, x)
+    if in_order or not function.endswith("e"):
+        return plain
+    return scaled_slope(plain, v, x, function=function, times=times)
+
+
+scaled_slope = elementwise(
+    "scaled_slope",
+    typed_kernel(
+        lambda given, v, x, *, function, times: tail_kernels.scaled_slope(given, v, x, kind=function[0], times=times)
+    ),
+    (
+        None,
+        lambda out, given, v, x, *, function, times: _derivative(function, v, x, times, 1),
+        lambda out, given, v, x, *, function, times: _derivative(function, v, x, times + 1),
+    ),
+    args=("given", "v", "x"),
+    accepts=FLOATING,
+    strict=False,
+    doc="Derivative number `times` in x of a scaled modified Bessel function, as given but far out.",
+)
+_FUNCTIONS: dict[str, Op] = {}
+
+
 def _of_order(name: str, function: str, doc: str) -> Op:
     op: Any = elementwise(
         name,
         scipy_kernel(function),
         (
             lambda out, v, x: bessel_by_order(v, x, function=function, times=1),
-            in_double(
-                lambda: op,
-                lambda out, v, x: _differences(lambda n: op(v + n, x), function, out, x),
-                function.endswith("e"),
-            ),
+            in_double(lambda: op, lambda out, v, x: _derivative(function, v, x, 1), False),
         ),
         args=("v", "x"),
         accepts=FLOATING,
         module=__name__,
         doc=doc,
     )
+    _FUNCTIONS[function] = op
     return op
 
 

@@ -563,9 +563,22 @@ hyp0f1 = _function(
 )
 
 
+_MOST_STEPS = 1e6
+"""Of SciPy's series and recurrences, whose time grows with an argument."""
+
+
 def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
     # SciPy takes as many terms as x is large, and does not end for infinite x; the result overflows long before
-    return scipy.special.hyp1f1(a, b, np.clip(np.asarray(x, np.float64), -1e300, 1e4))
+    x = np.clip(np.asarray(x, np.float64), -1e300, 1e4)
+    if np.any((x < -1e4) | (np.maximum(np.absolute(a), np.absolute(b)) > _MOST_STEPS)):
+        # a polynomial times an exponential, for which it would take as many terms as x is small
+        whole, above = np.equal(np.floor(a - b), a - b), np.maximum(a - b, 0.0)
+        vanishes = (x < -1e4) & whole & (a >= b) & (above * np.log(-x) + x < -750)
+        steps = np.where(whole & (a >= b), np.absolute(x), 0.0)
+        never = np.maximum(np.maximum(np.absolute(a), np.absolute(b)), steps) > _MOST_STEPS
+        found = scipy.special.hyp1f1(a, b, np.where(never | vanishes, np.nan, x))
+        return np.where(vanishes & (b > 0), 0.0, found)
+    return scipy.special.hyp1f1(a, b, x)
 
 
 hyp1f1 = elementwise(
@@ -611,6 +624,8 @@ _SPHERICAL = {"j": (1, -1), "y": (1, -1), "i": (1, 1), "k": (-1, -1)}
 
 
 def _spherical(n: Any, z: Any, kind: str) -> Any:
+    if kind in "jy" and np.any(never := (n > _MOST_STEPS) & (np.absolute(z) >= _MOST_STEPS)):
+        z = np.where(never, np.nan, z)
     return getattr(scipy.special, f"spherical_{kind}n")(np.asarray(n, np.int64), z)
 
 

@@ -40,14 +40,26 @@ def typed_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     return kernel
 
 
+_STEPS = 1e6
+_TOO_LONG: dict[str, Callable[..., Any]] = {
+    "hyperu": lambda a, b, x: np.maximum(np.absolute(a), np.absolute(b)) > 0.1 * _STEPS,
+    "yv": lambda v, x: (np.absolute(v) > _STEPS) & (x > 1e15),
+    "struve": lambda v, x: (np.absolute(v) > _STEPS) & (np.absolute(x) > 1e15),
+}
+"""Where SciPy's functions take a step for each unit of an argument: they give NaN there, where seconds would pass."""
+
+
 def scipy_kernel(name: str, mended: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """The same of what `scipy.special` has under this name; that module is loaded by the first call.
 
     `mended`, if given, is called with what SciPy makes of the operands, and with these: the value where SciPy's is
     another than TensorFlow's.
     """
+    too_long = _TOO_LONG.get(name)
 
     def function(*arrays: Any) -> Any:
+        if too_long is not None and np.any(never := too_long(*arrays)):
+            arrays = (*arrays[:-1], np.where(never, np.nan, arrays[-1]))
         out = getattr(scipy.special, name)(*arrays)
         return out if mended is None else mended(out, *arrays)
 

@@ -590,16 +590,33 @@ def bessel_scaled(x: Any, *, kind: str, order: int, times: int) -> np.ndarray:
                 total += weight * twice * math.comb(k, j) * scaled[abs(order - k + 2 * j)]
         if not far.any():
             return total
-        z = np.where(far, np.abs(x), np.inf)
-        series, terms, coefficient = np.zeros_like(z), [], 1.0
-        for k in range(24):
-            terms.append(coefficient * math.prod(-0.5 - k - i for i in range(times)))
-            coefficient *= (-1 if first else 1) * (4 * order**2 - (2 * k + 1) ** 2) / (8 * (k + 1))
-        for c in reversed(terms):
-            series = series / z + c
-        series = series / (np.sqrt(2 * z / np.pi) * (np.pi if first else 1.0) * z**times)
-        turned = (-1.0) ** (order + times) if first else np.nan
-        return np.where(far, np.where(x < 0, turned, 1.0) * series, total)
+        return np.where(far, _scaled_far_out(np.float64(order), x, kind, times), total)
+
+
+def scaled_slope(given: Any, v: Any, x: Any, *, kind: str, times: int) -> Any:
+    """Derivative number `times` in x of ``ive(v, x)`` or ``kve(v, x)``, as `given`, but far out."""
+    far = np.abs(x) > 26 + v * v / 2
+    if not far.any():
+        return given
+    with np.errstate(all="ignore"):
+        return np.where(far, _scaled_far_out(v, np.where(far, x, np.inf), kind, times), given)
+
+
+def _scaled_far_out(v: Any, x: Any, kind: str, times: int) -> np.ndarray:
+    """By the expansions DLMF 10.40.1 and 10.40.2."""
+    z, terms, coefficient = np.abs(x), [], np.ones_like(v)
+    for k in range(24):
+        terms.append(coefficient * math.prod(-0.5 - k - i for i in range(times)))
+        coefficient = coefficient * ((-1 if kind == "i" else 1) * (4 * v * v - (2 * k + 1) ** 2) / (8 * (k + 1)))
+    series = np.zeros_like(z)
+    for c in reversed(terms):
+        series = series / z + c
+    # the power last, which may underflow alone
+    series = series / np.sqrt(2 * z / np.pi) / (np.pi if kind == "i" else 1.0) / z**times
+    if kind == "k":
+        return np.where(x < 0, np.nan, series)
+    turned = np.where(v == np.floor(v), 1 - 2 * ((v + times) % 2), np.nan)
+    return np.where(x < 0, turned, 1.0) * series
 
 
 def _scaled(kind: str, most: int, x: np.ndarray) -> list[Any]:
