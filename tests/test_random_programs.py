@@ -253,6 +253,7 @@ MODULES = {
 SECOND_ORDER = {
     "bessel_scaled_by_x",
     "concat_place",
+    "dawsn_curve",
     "digamma_step_of",
     "gaussian_integral",
     "length_sloped",

@@ -82,7 +82,7 @@ once_differentiable = elementwise(
 
 
 def _turns(values: Any, of_values: Any, sides: Sequence[tuple[Any, Any]]) -> tuple[Operand, list[Operand]]:
-    """What is added to the cotangent of turns of vectors of equal values; and the vectors, without derivatives then.
+    """Cotangents to add for turns of vectors of equal values; and the vectors, which have no derivatives then.
 
     Any small change of the matrix turns these vectors. A function that such a turn changes has no derivative: NaN. So
     it is for one that shows the values, too: its terms are the limit of a quotient of zeros; and so for all second

@@ -406,10 +406,11 @@ def _gamma_product(
     factors: Sequence[Factor],
     near: Callable[..., Any],
     args: str,
+    slope: Callable[[], Op],
     doc: str,
     exact: Callable[..., Any] = parameter_kernels.gamma_product,
-) -> Op:
-    """The op of a product of gamma functions and reciprocals, which has derivatives where these have poles, too.
+) -> tuple[Op, Op]:
+    """The op of a product of gamma functions and reciprocals, and that of its derivatives, where these have poles, too.
 
     ``near(times, *arguments)`` says where the derivative is the `exact` one, as an array.
     """
@@ -437,7 +438,7 @@ def _gamma_product(
             part = derivative(out, arguments, rest) * _log_slope(factors, arguments, more)
             part = part if ways == 1 else ways * part
             total = part if total is None else total + part
-        return slope(total, out, *arguments, times=times)
+        return slope()(total, out, *arguments, times=times)
 
     def rule(i: int) -> Callable[..., Operand]:
         def further(found: Any, given: Any, out: Any, *arguments: Any, times: tuple[int, ...]) -> Operand:
@@ -445,7 +446,7 @@ def _gamma_product(
 
         return further
 
-    slope = elementwise(
+    derivatives = elementwise(
         f"{name}_slope",
         typed_kernel(kernel),
         (None, None, *[rule(i) for i in range(n)]),
@@ -457,17 +458,19 @@ def _gamma_product(
     )
     orders = [tuple([int(i == j) for j in range(n)]) for i in range(n)]
     partials = [lambda out, *arguments, times=times: derivative(out, arguments, times) for times in orders]
-    globals()[f"{name}_slope"] = slope
-    return _function(name, *partials, args=args, double="value", doc=doc)
+    return _function(name, *partials, args=args, double="value", doc=doc), derivatives
 
 
-rgamma = _gamma_product("rgamma", ((-1, 0, (1,)),), lambda times, x: x < 0.1, "x", "Reciprocal of the gamma function.")
-beta = _gamma_product(
+rgamma, rgamma_slope = _gamma_product(
+    "rgamma", ((-1, 0, (1,)),), lambda times, x: x < 0.1, "x", lambda: rgamma_slope, "Reciprocal of the gamma function."
+)
+beta, beta_slope = _gamma_product(
     "beta",
     ((1, 0, (1, 0)), (1, 0, (0, 1)), (-1, 0, (1, 1))),
     # of tiny arguments the terms of mixed derivatives cancel
     lambda times, a, b: np.minimum(a, b) < (0.1 if min(times) else 0.0),
     "a b",
+    lambda: beta_slope,
     "Beta function.",
     parameter_kernels.beta_derivative,
 )
@@ -481,18 +484,20 @@ betaln = _function(
 )
 
 
-binom = _gamma_product(
+binom, binom_slope = _gamma_product(
     "binom",
     ((1, 1, (1, 0)), (-1, 1, (0, 1)), (-1, 1, (1, -1))),
     lambda times, n, k: (k < -0.5) | (n - k < -0.5),
     "n k",
+    lambda: binom_slope,
     "Binomial coefficient of real numbers.",
 )
-poch = _gamma_product(
+poch, poch_slope = _gamma_product(
     "poch",
     ((1, 0, (1, 1)), (-1, 0, (1, 0))),
     lambda times, z, m: (z < 0.1) | (z + m <= 0),
     "z m",
+    lambda: poch_slope,
     "``gamma(z + m) / gamma(z)``.",
 )
 riemann_zeta_by_order = elementwise(
