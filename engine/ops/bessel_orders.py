@@ -265,7 +265,7 @@ def _struve(name: str, function: str, sign: int, doc: str) -> Op:
     op: Any = elementwise(
         name,
         scipy_kernel(function),
-        (no_derivative(function, "v"), slope),
+        (no_derivative(function, "v"), in_double(lambda: op, slope)),
         args=("v", "x"),
         accepts=FLOATING,
         module=__name__,

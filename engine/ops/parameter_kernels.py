@@ -127,6 +127,8 @@ def gamma_product(*arguments: Any, factors: Sequence[Factor], times: Sequence[in
     flat = [v.ravel() for v in arrays]
     places = [_at(constant, weights, flat) for _, constant, weights in factors]
     low, out = np.array([place < 0.5 for place in places]), np.full(flat[0].shape, np.nan)
+    for k in range(1, len(places)):  # of two that are nearly the same both, so that they cancel
+        low[k] = np.where(np.abs(places[k] - places[k - 1]) < 0.25, low[k - 1], low[k])
     with np.errstate(all="ignore"):
         for pattern in itertools.product((False, True), repeat=len(factors)):
             some = np.all(low == np.array(pattern)[:, None], axis=0)
@@ -136,19 +138,31 @@ def gamma_product(*arguments: Any, factors: Sequence[Factor], times: Sequence[in
 
 
 def beta_derivative(a: np.ndarray, b: np.ndarray, *, factors: Sequence[Factor], times: Sequence[int]) -> np.ndarray:
-    """The same of the beta function, of positive arguments as an integral, in which no terms cancel."""
-    out, inside = gamma_product(a, b, factors=factors, times=times), np.minimum(a, b) > 0
-    if inside.any():
-        out[inside] = beta_moment(a[inside], b[inside], first=times[0], second=times[1])
+    """The same of the beta function: a mixed one of positive arguments is an integral, in which no terms cancel.
+
+    NaN for a mixed one at a tiny argument beside a negative one, where too few digits are left.
+    """
+    swap = np.abs(a) > np.abs(b)  # the last factor is the one over that of the sum
+    a, b, inside = np.where(swap, b, a), np.where(swap, a, b), np.minimum(a, b) > 0
+    out: np.ndarray = np.where(
+        swap,
+        gamma_product(a, b, factors=factors, times=tuple(times)[::-1]),
+        gamma_product(a, b, factors=factors, times=times),
+    )
+    if min(times) and not inside.all():
+        out[~inside & (np.abs(a) * np.minimum(np.abs(b), 1.0) < 3e-5)] = np.nan
+    for some, (first, second) in ((inside & ~swap, times), (inside & swap, tuple(times)[::-1])):
+        if some.any():
+            out[some] = beta_moment(a[some], b[some], first=first, second=second)
     return out
 
 
-def _at(constant: float, weights: Sequence[int], arguments: Sequence[np.ndarray]) -> np.ndarray:
+def _at(constant: float, weights: Sequence[int], arguments: Sequence[np.ndarray]) -> Any:
     return constant + sum(w * v for w, v in zip(weights, arguments, strict=True) if w)
 
 
 def _reflected(arguments: list[Any], factors: Sequence[Factor], mirrored: Sequence[bool], times: Any) -> np.ndarray:
-    zeros = dict.fromkeys(itertools.product(*[range(n + 1) for n in times]), 0.0)
+    zeros: Expansion = dict.fromkeys(itertools.product(*[range(n + 1) for n in times]), 0.0)
     gammas: dict[int, list[Factor]] = {1: [], -1: []}
     sines: dict[int, list[Factor]] = {1: [], -1: []}
     for factor, reflect in zip(factors, mirrored, strict=True):
@@ -157,7 +171,8 @@ def _reflected(arguments: list[Any], factors: Sequence[Factor], mirrored: Sequen
             sines[-sign].append(factor)
             factor = -sign, 1 - constant, tuple([-w for w in weights])
         gammas[factor[0]].append(factor)
-    base, logarithm = np.float64(np.pi) ** (len(sines[-1]) - len(sines[1])), zeros
+    base: Any = np.float64(np.pi) ** (len(sines[-1]) - len(sines[1]))
+    logarithm = zeros
     while gammas[1] or gammas[-1]:
         value, logarithm = _gamma_factor(gammas, arguments, logarithm)
         base = base * value
@@ -170,7 +185,8 @@ def _reflected(arguments: list[Any], factors: Sequence[Factor], mirrored: Sequen
         _, constant, weights = sines[1 if above else -1].pop()
         sine = _wave(_at(constant, weights, arguments), weights, zeros, 0)
         total = _times(total, sine) if above else _over(total, sine)
-    return base * total[tuple(times)] * math.prod(math.factorial(n) for n in times)
+    ways: Any = math.prod(math.factorial(n) for n in times)
+    return base * total[tuple(times)] * ways
 
 
 def _gamma_factor(gammas: dict[int, list[Factor]], arguments: list[Any], logarithm: Expansion) -> tuple[Any, Expansion]:
@@ -181,7 +197,7 @@ def _gamma_factor(gammas: dict[int, list[Factor]], arguments: list[Any], logarit
         _, constant, weights = gammas[sign].pop()
         at = _at(constant, weights, arguments)
         value = scipy.special.gamma(at) if sign > 0 else scipy.special.rgamma(at)
-        slopes = [0.0, *[sign * polygamma(k, at) / math.factorial(k + 1) for k in range(order)]]
+        slopes: list[Any] = [0.0, *[sign * polygamma(k, at) / math.factorial(k + 1) for k in range(order)]]
         return value, {p: c + _weight(p, weights) * slopes[sum(p)] for p, c in logarithm.items()}
     (_, first, u), (_, second, v) = gammas[1].pop(), gammas[-1].pop()
     further, apart = _minus(u, v), first - second
@@ -198,14 +214,14 @@ def _gamma_factor(gammas: dict[int, list[Factor]], arguments: list[Any], logarit
 
 
 def _ratio_of_sines(upper: Factor, lower: Factor, arguments: list[Any], zeros: Expansion) -> Expansion:
-    """``sin(p + d) / sin(p)``; where this is large as ``cos(d) + sin(d) * cos(p) / sin(p)``, 1 or -1 for whole d."""
+    """``sin(p + d) / sin(p)``; unless this is small ``cos(d) + sin(d) * cos(p) / sin(p)``, 1 or -1 for whole d."""
     (_, first, u), (_, second, v) = upper, lower
     apart, further = first - second, _minus(u, v)
     sine, below = _wave(_at(first, u, arguments), u, zeros, 0), _wave(_at(second, v, arguments), v, zeros, 0)
     turned = _wave(_at(apart, further, arguments), further, zeros, 0)
     turned = _times(turned, _over(_wave(_at(second, v, arguments), v, zeros, 1), below))
     plain, straight = _over(sine, below), _wave(_at(apart, further, arguments), further, zeros, 1)
-    small = np.abs(sine[min(zeros)]) < np.abs(below[min(zeros)])
+    small = np.abs(sine[min(zeros)]) < 0.1 * np.abs(below[min(zeros)])
     return {p: np.where(small, plain[p], straight[p] + turned[p]) for p in zeros}
 
 

@@ -395,7 +395,8 @@ def _log_slope(factors: Sequence[Factor], arguments: Sequence[Any], times: tuple
             part = digamma_step(_sum(start, v, arguments), step, order, _sum(end, u, arguments))
         else:
             power = 1 if terms[1] else -1
-            at = _sum(*terms[power].pop(), arguments)
+            constant, weights = terms[power].pop()
+            at = _sum(constant, weights, arguments)
             part = power * (polygamma(order * ones_like(at), at) if order else digamma(at))
         total = part if total is None else total + part
     return total
@@ -420,8 +421,8 @@ def _gamma_product(
         there = near(times, *arguments)
         if not np.any(there):
             return given
-        given, there, *arguments = np.broadcast_arrays(given, there, *arguments)
-        found, some = np.array(given), [v[there] for v in arguments]
+        found, there, *others = map(np.array, np.broadcast_arrays(given, there, *arguments))
+        some = [v[there] for v in others]
         found[there] = exact(*some, factors=factors, times=times)
         return found
 
