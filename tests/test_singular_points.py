@@ -28,7 +28,7 @@ PARAMS: dict[str, dict[str, Any]] = {
     "log1p_ratio": {"times": 1},
     "riemann_zeta_by_order": {"times": 1},
 }
-OF_COMPLEX = ("erf_of_complex", "erfc_of_complex", "lambertw_op", "wofz_op", "wofz_by_order")
+OF_COMPLEX = ("erf_of_complex", "erfc_of_complex", "lambertw_op", "wofz_op", "wofz_slope")
 TWICE = ("log_i0e",)
 """What has two derivatives."""
 UNARY = [

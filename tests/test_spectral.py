@@ -247,6 +247,50 @@ def test_the_unitary_factor_of_singular_vectors_at_equal_values(at: str) -> None
     np.testing.assert_allclose(*found, atol=1e-13)
 
 
+ROTATED = TURN @ np.diag([1.0, 1.0, 2.0]) @ TURN.T
+
+
+@pytest.mark.parametrize("at", [np.diag([1.0, 1.0, 2.0]), ROTATED], ids=["diagonal", "rotated"])
+def test_vectors_of_equal_eigenvalues(at: np.ndarray) -> None:
+    """A projection has the right gradient. What shows the values, too, or one vector alone has none."""
+
+    def gradient(of: Callable[[Any, Any], Any], times: int = 1) -> np.ndarray:
+        def loss(x: Any) -> Any:
+            w, v = tape_api.linalg.eigh((x + tape_api.transpose(x)) / 2)
+            return tape_api.reduce_sum(of(w, v) * WEIGHTS[:3, :3])
+
+        transform = tape_api.transforms.grad if times == 1 else tape_api.transforms.hessian
+        return np.asarray(transform(loss)(at))
+
+    def projection(w: Any, v: Any) -> Any:
+        return v[:, :2] @ tape_api.transpose(v[:, :2])
+
+    # of first order in the change of the matrix, by the projections on both spaces
+    vectors = np.linalg.eigh(at)[1]
+    within, beyond = vectors[:, :2] @ vectors[:, :2].T, vectors[:, 2:] @ vectors[:, 2:].T
+    weights = (WEIGHTS[:3, :3] + WEIGHTS[:3, :3].T) / 2
+    expected = -(within @ weights @ beyond + beyond @ weights @ within)
+    np.testing.assert_allclose(gradient(projection), expected, atol=1e-13)
+    assert np.isnan(gradient(lambda w, v: (v * tape_api.exp(w)) @ tape_api.transpose(v))).any()
+    assert np.isnan(gradient(projection, 2)).any()
+    mixed = (vectors[:, :1] + vectors[:, 1:2]) @ np.ones((1, 3))
+    assert np.isnan(gradient(lambda w, v: v[:, :1] * tape_api.constant(mixed))).any()
+    assert np.isfinite(gradient(lambda w, v: tape_api.exp(w))).all()
+
+
+def test_vectors_of_equal_singular_values() -> None:
+    def gradient(of: Callable[..., Any]) -> np.ndarray:
+        x = tape_api.constant(TURN)
+        with tape_api.GradientTape() as tape:
+            tape.watch(x)
+            y = tape_api.reduce_sum(of(*tape_api.linalg.svd(x)) * WEIGHTS[:3, :3])
+        return np.asarray(tape.gradient(y, x))
+
+    assert np.isfinite(gradient(lambda s, u, v: u @ tape_api.transpose(v))).all()
+    assert np.isnan(gradient(lambda s, u, v: (u * s**3) @ tape_api.transpose(v))).any()
+    assert np.isnan(gradient(lambda s, u, v: u[:, :1] @ tape_api.transpose(u[:, :1]))).any()
+
+
 def test_what_has_no_derivative_at_singular_matrices_is_nan() -> None:
     for fn in (lambda x: scipy.linalg.polar(x)[0], lambda x: scipy.linalg.sqrtm(x)):
         x = tape_api.constant(np.diag([1.0, 0.0]))

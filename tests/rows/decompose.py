@@ -44,6 +44,14 @@ def _by_qr(x: Any) -> tuple[Any, ...]:
 
 ROWS = (
     Row(
+        decompose.once_differentiable,
+        (real(3, 4), real(4)),
+        wrt=(0,),
+        call=lambda x, ends: decompose.once_differentiable(x, 0.0 * ends),
+        oracle=lambda x, ends: x + 0.0 * ends,
+        dtypes=ALL,
+    ),
+    Row(
         decompose.cholesky_op,
         (real(2, 3, 3),),
         dtypes=ALL,

@@ -182,10 +182,12 @@ ROWS = (
     ),
     *[
         Row(
-            special.digamma_step,
-            (positive(4), positive(3, 4)),
+            special.digamma_step_of,
+            (positive(4), positive(4), positive(4), positive(3, 4)),
             {"times": times},
-            oracle=lambda a, d, times=times: sp.polygamma(times, a + d) - sp.polygamma(times, a),
+            wrt=(2, 3),
+            call=lambda end, start, a, d, times=times: special.digamma_step(a, d, times),
+            oracle=lambda end, start, a, d, times=times: sp.polygamma(times, a + d) - sp.polygamma(times, a),
             dtypes=("float64",),
             tol=10,
             label=str(times),
@@ -206,6 +208,17 @@ ROWS = (
         )
         for sign, value in ((-1, sp.dawsn), (1, sp.erfcx))
     ],
+    Row(
+        special.dawsn_curve,
+        (fixed([0.3, -1.2, 6.5, 8.5]),) * 3,
+        wrt=(2,),
+        call=lambda *values: special.dawsn_curve(
+            special.dawsn_slope(special.dawsn(values[2]), values[2]), special.dawsn(values[2]), values[2]
+        ),
+        oracle=lambda *values: (4 * values[2] ** 2 - 2) * sp.dawsn(values[2]) - 2 * values[2],
+        dtypes=("float64",),
+        tol=1e5,
+    ),
     Row(
         special.dawsn_slope,
         (fixed([0.3, -1.2, 6.5, 8.5]), fixed([0.3, -1.2, 6.5, 8.5])),
