@@ -19,11 +19,13 @@ from engine.ops.compare import logical_or, where
 from engine.ops.creation import ones_like
 from engine.ops.explog import exp, log1p, pow, sqrt
 from engine.ops.likelihood import log_beta_far, log_of_tail, log_one_minus_exp, odds, one_minus_exp
-from engine.ops.scipy_special import betaln, log_of_power
+from engine.ops.scipy_special import betaincinv, betaln, log_of_power
 from engine.ops.special import (
+    beta_density,
     digamma,
     digamma_step,
     igamma_grad_a,
+    in_double,
     lgamma,
     ndtr,
     no_second_derivative,
@@ -103,8 +105,17 @@ normal_beyond, log_normal_beyond = _folded_tail(-1, _normal_beyond, _normal_with
 def _log_normal_mass(a: Any, b: Any) -> Any:
     flipped = np.greater(a, 0)  # from the tail that both are nearer to
     low, high = scipy.special.log_ndtr(np.where(flipped, -b, a)), scipy.special.log_ndtr(np.where(flipped, -a, b))
-    with np.errstate(invalid="ignore"):
-        return high + log_one_minus_exp.kernel(low - high)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        out = np.asarray(high + log_one_minus_exp.kernel(low - high))
+    half, middle = 0.5 * (b - a), 0.5 * (a + b)
+    narrow = np.asarray((half > 0) & (half * (1 + np.abs(middle)) < 0.25))
+    if narrow.any():
+        out = np.array(out)
+        h, m = (np.broadcast_to(v, narrow.shape)[narrow] for v in (half, middle))
+        at = h[:, None] * _NODES
+        inner = np.sum(_WEIGHTS * np.exp(-at * (m[:, None] + 0.5 * at)), -1)
+        out[narrow] = np.log(h) + np.log(inner) - 0.5 * (np.square(m) + math.log(2 * math.pi))
+    return out
 
 
 def _log_density(x: Any) -> Operand:
@@ -222,6 +233,23 @@ triangle_cdf, log_triangle_cdf, triangle_sf, log_triangle_sf = _tails(
     [lambda x, c: 2 * triangle_ramp(x, c), lambda x, c: -square(triangle_ramp(x, c))],
     "the triangular distribution on the unit interval with its mode at `c`",
     _triangle_far,
+)
+
+
+def _cauchy_quantile(q: Any) -> Any:
+    low = np.minimum(q, 1 - q)
+    with np.errstate(divide="ignore"):
+        far = np.copysign(1 / np.tan(math.pi * low), q - 0.5)
+    return np.where(low < 0.25, far, np.tan(math.pi * (q - 0.5)))
+
+
+cauchy_quantile = elementwise(
+    "cauchy_quantile",
+    typed_kernel(_cauchy_quantile),
+    (lambda out, q: math.pi * (1 + square(out)),),
+    args=("q",),
+    accepts=FLOATING,
+    doc="``tan(pi * (q - 0.5))``, exact near 0 and 1.",
 )
 
 _END = 0.1
@@ -404,3 +432,35 @@ def _log_beta_prime_tail(sign: int) -> Op:
 
 
 log_beta_prime_cdf, log_beta_prime_sf = _log_beta_prime_tail(1), _log_beta_prime_tail(-1)
+
+
+def _beta_isf_by(slope: Callable[..., Operand] | None) -> Callable[..., Any]:
+    """By the nearer end of the unit interval, in whose digits the place is known."""
+
+    def rule(out: Any, a: Any, b: Any, q: Any) -> Operand:
+        low, upper = out < 0.5, betaincinv(b, a, q)
+        density = beta_density(where(low, a, b), where(low, b, a), where(low, out, upper))
+        if slope is None:
+            return -1 / density
+        return -slope(a, b, where(low, out / (1 - out), (1 - upper) / upper)) / density
+
+    return in_double(lambda: beta_isf, rule)
+
+
+def _beta_isf(a: Any, b: Any, q: Any) -> Any:
+    out = 1 - scipy.special.betaincinv(b, a, q)
+    low = np.asarray(out < 0.5)
+    if low.any():
+        out = np.array(out)
+        out[low] = scipy.special.betainccinv(*[np.broadcast_to(v, low.shape)[low] for v in (a, b, q)])
+    return out
+
+
+beta_isf = elementwise(
+    "beta_isf",
+    typed_kernel(_beta_isf),
+    [_beta_isf_by(slope) for slope in (beta_prime_by_a, beta_prime_by_b, None)],
+    args=("a", "b", "q"),
+    accepts=FLOATING,
+    doc="Inverse of the upper tail of the beta distribution.",
+)

@@ -76,6 +76,11 @@ ROWS = (
     _row(ops.skew_normal, real(3, 4), real(4), oracle=lambda x, a: sp.ndtr(x) - 2 * sp.owens_t(x, a)),
     _row(ops.power_tail, positive(3, 4), positive(4), wrt=(0,), oracle=st.gennorm.sf),
     _row(ops.power_tail, positive(3, 4), positive(4), order=1, oracle=st.gennorm.sf, label="in both"),
+    *[
+        _row(ops.beta_isf, positive(3, 4), positive(4), SHARE, oracle=lambda a, b, q: st.beta.isf(q, a, b), **options)
+        for options in ({"wrt": (2,)}, {"order": 1, "label": "in all"})
+    ],
+    _row(ops.cauchy_quantile, SHARE, oracle=st.cauchy.ppf),
     _row(
         ops.power_tail_by_shape,
         positive(3, 4),

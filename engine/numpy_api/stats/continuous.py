@@ -17,6 +17,7 @@ from engine.numpy_api.stats.distribution import Distribution, positive, unit
 from engine.ops.compare import where
 from engine.ops.creation import ones_like
 from engine.ops.distribution_tails import (
+    beta_isf,
     beta_prime_cdf,
     beta_prime_sf,
     log_beta_prime_cdf,
@@ -410,7 +411,7 @@ _OF_BETA = {
         _beta,
         **_of_beta(lambda x, a, b: (a, b, x)),
         ppf=lambda q, a, b: _special("betaincinv", a, b, q),
-        isf=lambda q, a, b: 1.0 - _special("betaincinv", b, a, q),
+        isf=lambda q, a, b: beta_isf(a, b, q),
         support=unit,
     ),
     "betaprime": Distribution(

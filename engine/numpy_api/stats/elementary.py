@@ -12,6 +12,7 @@ from engine.numpy_api.stats.distribution import Distribution, positive, unit
 from engine.ops.compare import where
 from engine.ops.creation import ones_like
 from engine.ops.distribution_tails import (
+    cauchy_quantile,
     half_disk,
     log_triangle_cdf,
     log_triangle_sf,
@@ -102,8 +103,8 @@ REAL_LINE = {
         lambda x: -math.log(_PI) - log1p(x * x),
         cdf=lambda x: np.arctan2(ones_like(x), -x) / _PI,
         sf=lambda x: np.arctan2(ones_like(x), x) / _PI,
-        ppf=lambda q: np.tan(_PI * (q - 0.5)),
-        isf=lambda q: np.tan(_PI * (0.5 - q)),
+        ppf=cauchy_quantile,
+        isf=lambda q: -cauchy_quantile(q),
     ),
     "laplace": Distribution((), lambda x: math.log(0.5) - np.abs(x), **_joined(lambda x: math.log(0.5) - x)),
     "laplace_asymmetric": Distribution(
@@ -282,6 +283,17 @@ POSITIVE_HALF = {
 # ---- with ends that depend on the shape ------------------------------------------------------------------------------
 
 
+def _of_nearer_end(chosen: Any) -> Any:
+    """A tail of the Bradford distribution, of the probability up to the nearer end."""
+
+    def formula(x: Any, c: Any) -> Any:
+        low = x < 0.5
+        p = log1p_over(where(low, x, (1.0 - x) / (1.0 + c * x)), c) / log1p_over(ones_like(c), c)
+        return chosen(low, p)
+
+    return formula
+
+
 def _excess(x: Any, c: Any) -> Any:
     """``-log(1 + c * x) / c``, also where c is 0."""
     return -log1p_over(x, c)
@@ -325,8 +337,8 @@ BETWEEN = {
     "bradford": Distribution(
         ("c",),
         lambda x, c: -log1p(c * x) - np.log(log1p_over(ones_like(c), c)),
-        cdf=lambda x, c: log1p_over(x, c) / log1p_over(ones_like(c), c),
-        sf=lambda x, c: log1p_over((1.0 - x) / (1.0 + c * x), c) / log1p_over(ones_like(c), c),
+        cdf=_of_nearer_end(lambda low, p: where(low, p, 1.0 - p)),
+        sf=_of_nearer_end(lambda low, p: where(low, 1.0 - p, p)),
         support=unit,
     ),
     "triang": Distribution(
