@@ -143,6 +143,18 @@ def _log_truncated(x: Any, a: Any, b: Any) -> Any:
     return out
 
 
+truncated_cdf = elementwise(
+    "truncated_cdf",
+    typed_kernel(lambda x, a, b: np.exp(_log_truncated(x, a, b))),
+    (
+        lambda out, x, a, b: exp(_log_density(x) - log_normal_mass(a, b)),
+        lambda out, x, a, b: -exp(_log_density(a) + log_normal_mass(x, b) - 2 * log_normal_mass(a, b)),
+        lambda out, x, a, b: -exp(_log_density(b) + log_normal_mass(a, x) - 2 * log_normal_mass(a, b)),
+    ),
+    args=("x", "a", "b"),
+    accepts=FLOATING,
+    doc="The distribution function of a standard normal variable between `a` and `b`.",
+)
 log_truncated_cdf = elementwise(
     "log_truncated_cdf",
     typed_kernel(_log_truncated),

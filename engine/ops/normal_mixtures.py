@@ -232,12 +232,19 @@ def _inverse_gauss_tail(name: str, sign: int) -> Op:
             root = 1 / np.sqrt(x)
             start = root * (x / mu - 1)
             second = 2 / mu + scipy.special.log_ndtr(-root * (x / mu + 1))
-            tails = (
-                np.logaddexp(scipy.special.log_ndtr(start), second),
-                _less(scipy.special.log_ndtr(-start), second, start, 2 * root),
-            )
-            out, other = tails[::sign]
-            return np.where(out > -0.1, np.log1p(-np.exp(other)), out)
+
+            def below(start: Any, second: Any, root: Any) -> Any:
+                return np.logaddexp(scipy.special.log_ndtr(start), second)
+
+            def above(start: Any, second: Any, root: Any) -> Any:
+                return _less(scipy.special.log_ndtr(-start), second, start, 2 * root)
+
+            own, other = (below, above)[::sign]
+            out = np.asarray(own(start, second, root))
+            near = out > -0.1
+            if near.any():
+                out[near] = np.log1p(-np.exp(other(start[near], second[near], root[near])))
+            return out
 
     return elementwise(
         name,

@@ -65,13 +65,16 @@ ROWS = (
         positive(4),
         oracle=_log_mass,
     ),
-    _row(
-        ops.log_truncated_cdf,
-        real(3, 4, low=-0.4, high=0.4),
-        real(4, low=-2, high=-0.5),
-        positive(4),
-        oracle=st.truncnorm.logcdf,
-    ),
+    *[
+        _row(
+            op,
+            real(3, 4, low=-0.4, high=0.4),
+            real(4, low=-2, high=-0.5),
+            positive(4),
+            oracle=oracle,
+        )
+        for op, oracle in ((ops.truncated_cdf, st.truncnorm.cdf), (ops.log_truncated_cdf, st.truncnorm.logcdf))
+    ],
     _row(ops.half_disk, real(3, 4, low=-0.99, high=0.9), oracle=st.semicircular.cdf),
     _row(ops.skew_normal, real(3, 4), real(4), oracle=lambda x, a: sp.ndtr(x) - 2 * sp.owens_t(x, a)),
     _row(ops.power_tail, positive(3, 4), positive(4), wrt=(0,), oracle=st.gennorm.sf),

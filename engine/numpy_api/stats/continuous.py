@@ -31,6 +31,7 @@ from engine.ops.distribution_tails import (
     normal_within,
     power_tail,
     skew_normal,
+    truncated_cdf,
 )
 from engine.ops.explog import log1p
 from engine.ops.likelihood import (
@@ -175,6 +176,8 @@ _OF_NORMAL = {
     "truncnorm": Distribution(
         ("a", "b"),
         lambda x, a, b: _normal(x) - log_normal_mass(a, b),
+        cdf=truncated_cdf,
+        sf=lambda x, a, b: truncated_cdf(-x, -b, -a),
         logcdf=log_truncated_cdf,
         logsf=lambda x, a, b: log_truncated_cdf(-x, -b, -a),
         support=lambda a, b: (a, b),
