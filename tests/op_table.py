@@ -87,7 +87,13 @@ UNTESTED_RULES = {
     ("stdtr_by_df", "df"): "is not implemented and says so",
     **{(op, df): "is not implemented and says so" for op in ("fdtr_by_df", "ratio_score") for df in ("dfn", "dfd")},
     ("zeta_grad_x", "x"): "is not implemented and says so",
-    **{(f"betainc_grad_{k}", a): "is not implemented and says so" for k in "ab" for a in "ab"},
+    ("power_tail_by_shape", "b"): "is not implemented and says so",
+    **{
+        (f"{name}_{k}", a): "is not implemented and says so"
+        for name in ("betainc_grad", "beta_prime_by")
+        for k in "ab"
+        for a in "ab"
+    },
     **{
         (name, argument): "is not implemented and says so"
         for name, arguments in {

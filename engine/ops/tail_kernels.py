@@ -320,18 +320,24 @@ def _by_shape(a: Any, b: Any, v: Any, log: Any, below: Any, own: Any, other: Any
     return out
 
 
-def betainc_by_shape(a: Any, b: Any, x: Any, second: bool) -> np.ndarray:
-    """The derivative of I_x(a, b) in `a`, or in `b` if `second`: of the tail in which the integrand has one sign."""
+def betainc_by_shape(a: Any, b: Any, x: Any, second: bool, odds: bool = False) -> np.ndarray:
+    """The derivative of I_x(a, b) in `a`, or in `b` if `second`: of the tail in which the integrand has one sign.
+
+    `x` is a share, or its `odds`.
+    """
     a, b, x = np.broadcast_arrays(*[np.asarray(v, np.float64) for v in (a, b, x)])
-    inside = (a > 0) & (b > 0) & np.isfinite(a) & np.isfinite(b) & (x > 0) & (x < 1)
-    out = np.where((a > 0) & (b > 0) & np.isfinite(a) & np.isfinite(b) & (x >= 0) & (x <= 1), 0.0, np.nan)
+    end = np.inf if odds else 1.0
+    inside = (a > 0) & (b > 0) & np.isfinite(a) & np.isfinite(b) & (x > 0) & (x < end)
+    out = np.where((a > 0) & (b > 0) & np.isfinite(a) & np.isfinite(b) & (x >= 0) & (x <= end), 0.0, np.nan)
     if inside.any():
         p, q, at = a[inside], b[inside], x[inside]
         with np.errstate(all="ignore"):
-            v = at / (1 - at)
+            v = at if odds else at / (1 - at)
+            share, rest = (-np.log1p(1 / at), -np.log1p(at)) if odds else (np.log(at), np.log1p(-at))
             # odds at which the integrand changes its sign
-            below = psi_step(q, p) + np.log1p(-at) > 0 if second else psi_step(p, q) + np.log(at) < 0
-            out[inside] = _by_shape(p, q, v, np.log(at) - np.log1p(-at), below, _own, _other, second)
+            below = psi_step(q, p) + rest > 0 if second else psi_step(p, q) + share < 0
+            log = np.log(at) if odds else share - rest
+            out[inside] = _by_shape(p, q, v, log, below, _own, _other, second)
     return out
 
 

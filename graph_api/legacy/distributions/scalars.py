@@ -17,6 +17,8 @@ log, lgamma, digamma = tf.math.log, tf.math.lgamma, tf.math.digamma
 class Normal(Distribution):
     """The normal distribution of mean `loc` and standard deviation `scale`."""
 
+    standard = "norm"
+
     def __init__(self, loc: Any, scale: Any, validate_args: bool = False, allow_nan_stats: bool = True,
                  name: str = "Normal") -> None:  # fmt: skip
         self.loc, self.scale = floats(loc, scale)
@@ -32,9 +34,8 @@ class Normal(Distribution):
         """The logarithm of the density."""
         return -0.5 * tf.square(self._z(value)) - (0.5 * math.log(2 * math.pi) + log(self.scale))
 
-    def cdf(self, value: Any, name: str | None = None) -> Tensor:
-        """The probability of less than `value`."""
-        return 0.5 * tf.math.erfc(-self._z(value) / math.sqrt(2))
+    def _standardized(self, value: Any) -> tuple[Any, ...]:
+        return (self._z(value),)
 
     def quantile(self, value: Any, name: str | None = None) -> Tensor:
         """The inverse of `cdf`."""
@@ -62,6 +63,8 @@ class Normal(Distribution):
 class StudentT(Distribution):
     """Student's distribution with `df` degrees of freedom, moved by `loc` and stretched by `scale`."""
 
+    standard = "t"
+
     def __init__(self, df: Any, loc: Any, scale: Any, validate_args: bool = False, allow_nan_stats: bool = True,
                  name: str = "StudentT") -> None:  # fmt: skip
         self.df, self.loc, self.scale = floats(df, loc, scale)
@@ -79,16 +82,10 @@ class StudentT(Distribution):
 
     def log_prob(self, value: Any, name: str | None = None) -> Tensor:
         """The logarithm of the density."""
-        z = (value - self.loc) / self.scale
-        rest = log(tf.abs(self.scale)) + self._normalizer()
-        return -0.5 * (self.df + 1) * tf.math.log1p(tf.square(z) / self.df) - rest
+        return self._of_standard("logpdf", value) - log(tf.abs(self.scale))
 
-    def cdf(self, value: Any, name: str | None = None) -> Tensor:
-        """The probability of less than `value`."""
-        z = (value - self.loc) / tf.abs(self.scale)
-        df = self.df + tf.zeros_like(z)
-        tail = 0.5 * tf.math.betainc(0.5 * df, 0.5 * tf.ones_like(df), df / (tf.square(z) + df))
-        return tf.where(z < 0, tail, 1 - tail)
+    def _standardized(self, value: Any) -> tuple[Any, ...]:
+        return (value - self.loc) / tf.abs(self.scale), self.df
 
     def entropy(self, name: str | None = None) -> Tensor:
         """The entropy in nats."""
@@ -121,6 +118,8 @@ class StudentT(Distribution):
 class Uniform(Distribution):
     """The uniform distribution on ``[low, high)``."""
 
+    standard = "uniform"
+
     def __init__(self, low: Any = 0.0, high: Any = 1.0, validate_args: bool = False,
                  allow_nan_stats: bool = True, name: str = "Uniform") -> None:  # fmt: skip
         self.low, self.high = floats(low, high)
@@ -143,9 +142,8 @@ class Uniform(Distribution):
         """The logarithm of the density."""
         return log(self.prob(value))
 
-    def cdf(self, value: Any, name: str | None = None) -> Tensor:
-        """The probability of less than `value`."""
-        return tf.clip_by_value((value - self.low) / self.range(), 0.0, 1.0)
+    def _standardized(self, value: Any) -> tuple[Any, ...]:
+        return ((value - self.low) / self.range(),)
 
     def entropy(self, name: str | None = None) -> Tensor:
         """The entropy in nats."""
@@ -163,6 +161,8 @@ class Uniform(Distribution):
 class Laplace(Distribution):
     """The distribution of density ``exp(-|x - loc| / scale) / (2 scale)``."""
 
+    standard = "laplace"
+
     def __init__(self, loc: Any, scale: Any, validate_args: bool = False, allow_nan_stats: bool = True,
                  name: str = "Laplace") -> None:  # fmt: skip
         self.loc, self.scale = floats(loc, scale)
@@ -176,10 +176,8 @@ class Laplace(Distribution):
         """The logarithm of the density."""
         return -tf.abs((value - self.loc) / self.scale) - (math.log(2) + log(self.scale))
 
-    def cdf(self, value: Any, name: str | None = None) -> Tensor:
-        """The probability of less than `value`."""
-        z = (value - self.loc) / self.scale
-        return 0.5 + 0.5 * tf.sign(z) * (1 - tf.exp(-tf.abs(z)))
+    def _standardized(self, value: Any) -> tuple[Any, ...]:
+        return ((value - self.loc) / self.scale,)
 
     def entropy(self, name: str | None = None) -> Tensor:
         """The entropy in nats."""
@@ -199,6 +197,8 @@ class Laplace(Distribution):
 class Gamma(Distribution):
     """The gamma distribution."""
 
+    standard = "gamma"
+
     def __init__(self, concentration: Any, rate: Any, validate_args: bool = False, allow_nan_stats: bool = True,
                  name: str = "Gamma") -> None:  # fmt: skip
         self.concentration, self.rate = floats(concentration, rate)
@@ -211,12 +211,10 @@ class Gamma(Distribution):
 
     def log_prob(self, value: Any, name: str | None = None) -> Tensor:
         """The logarithm of the density."""
-        a, b = self.concentration, self.rate
-        return (a - 1) * log(value) - b * value - (lgamma(a) - a * log(b))
+        return self._of_standard("logpdf", value) + log(self.rate)
 
-    def cdf(self, value: Any, name: str | None = None) -> Tensor:
-        """The probability of less than `value`."""
-        return tf.math.igamma(self.concentration, self.rate * value)
+    def _standardized(self, value: Any) -> tuple[Any, ...]:
+        return self.rate * value, self.concentration
 
     def entropy(self, name: str | None = None) -> Tensor:
         """The entropy in nats."""
@@ -235,14 +233,25 @@ class Gamma(Distribution):
 class Exponential(Gamma):
     """The exponential distribution."""
 
+    standard = "expon"
+
     def __init__(self, rate: Any, validate_args: bool = False, allow_nan_stats: bool = True,
                  name: str = "Exponential") -> None:  # fmt: skip
         (rate,) = floats(rate)
         super().__init__(tf.ones_like(rate), rate, name=name)
 
+    def _standardized(self, value: Any) -> tuple[Any, ...]:
+        return (self.rate * value,)
+
+    def log_prob(self, value: Any, name: str | None = None) -> Tensor:
+        """The logarithm of the density."""
+        return self._of_standard("logpdf", value) + log(self.rate)
+
 
 class Beta(Distribution):
     """The beta distribution."""
+
+    standard = "beta"
 
     def __init__(self, concentration1: Any = 1.0, concentration0: Any = 1.0, validate_args: bool = False,
                  allow_nan_stats: bool = True, name: str = "Beta") -> None:  # fmt: skip
@@ -267,12 +276,10 @@ class Beta(Distribution):
 
     def log_prob(self, value: Any, name: str | None = None) -> Tensor:
         """The logarithm of the density."""
-        a, b = self.concentration1, self.concentration0
-        return tf.math.xlogy(a - 1, value) + (b - 1) * tf.math.log1p(-value) - self._normalizer()
+        return self._of_standard("logpdf", value)
 
-    def cdf(self, value: Any, name: str | None = None) -> Tensor:
-        """The probability of less than `value`."""
-        return tf.math.betainc(self.concentration1, self.concentration0, value)
+    def _standardized(self, value: Any) -> tuple[Any, ...]:
+        return value, self.concentration1, self.concentration0
 
     def entropy(self, name: str | None = None) -> Tensor:
         """The entropy in nats."""
