@@ -114,7 +114,6 @@ from tape_api import gradients as gradients
 from tape_api import greater as greater
 from tape_api import greater_equal as greater_equal
 from tape_api import group as group
-from tape_api import guarantee_const as guarantee_const
 from tape_api import half as half
 from tape_api import hessians as hessians
 from tape_api import histogram_fixed_width as histogram_fixed_width
@@ -128,7 +127,6 @@ from tape_api import int32 as int32
 from tape_api import int64 as int64
 from tape_api import int8 as int8
 from tape_api import io as io
-from tape_api import is_symbolic_tensor as is_symbolic_tensor
 from tape_api import is_tensor as is_tensor
 from tape_api import layers as layers
 from tape_api import less as less

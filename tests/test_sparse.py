@@ -68,8 +68,6 @@ CASES: dict[str, Any] = {
     "split": lambda tf, v: tf.sparse.split(sp_input=matrix(tf, v), num_split=3, axis=1),
     "retain": lambda tf, v: tf.sparse.retain(matrix(tf, v), [True, False, True, True, False]),
     "fill_empty_rows": lambda tf, v: tf.sparse.fill_empty_rows(matrix(tf, v, np.add(PLACES, [[1, 0]]), (5, 4)), 2.0),
-    "reset_shape": lambda tf, v: tf.sparse.reset_shape(matrix(tf, v, PLACES, (9, 9))),
-    "reset_shape to one given": lambda tf, v: tf.sparse.reset_shape(matrix(tf, v), [5, 6]),
     "add": lambda tf, v: tf.sparse.add(matrix(tf, v), other(tf, v)),
     "add with a threshold": lambda tf, v: tf.sparse.add(matrix(tf, v), other(tf, v), 1.5),
     "add to dense": lambda tf, v: tf.sparse.add(matrix(tf, v), dense(tf, 3, 4)),
@@ -121,7 +119,6 @@ CASES: dict[str, Any] = {
 VALUES_ONLY: dict[str, Any] = {
     "reduce_max": lambda tf, v: tf.sparse.reduce_max(matrix(tf, v)),
     "reduce_max of columns": lambda tf, v: tf.sparse.reduce_max(matrix(tf, v), 0),
-    "to_indicator": lambda tf, v: tf.sparse.to_indicator(ids(tf), 5),
     "fill_empty_rows of ids": lambda tf, v: tf.sparse.fill_empty_rows(ids(tf), 7),
 }
 VERSION1: dict[str, Any] = {
