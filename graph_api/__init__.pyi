@@ -249,17 +249,24 @@ from dualgrad.keras.metrics.means import BinaryAccuracy as _dualgrad_keras_metri
 from dualgrad.keras.metrics.means import BinaryCrossentropy as _dualgrad_keras_metrics_means_BinaryCrossentropy
 from dualgrad.keras.metrics.means import CategoricalAccuracy as _dualgrad_keras_metrics_means_CategoricalAccuracy
 from dualgrad.keras.metrics.means import CategoricalCrossentropy as _dualgrad_keras_metrics_means_CategoricalCrossentropy
+from dualgrad.keras.metrics.means import CategoricalHinge as _dualgrad_keras_metrics_means_CategoricalHinge
 from dualgrad.keras.metrics.means import CosineSimilarity as _dualgrad_keras_metrics_means_CosineSimilarity
+from dualgrad.keras.metrics.means import Hinge as _dualgrad_keras_metrics_means_Hinge
+from dualgrad.keras.metrics.means import KLDivergence as _dualgrad_keras_metrics_means_KLDivergence
 from dualgrad.keras.metrics.means import LogCoshError as _dualgrad_keras_metrics_means_LogCoshError
 from dualgrad.keras.metrics.means import Mean as _dualgrad_keras_metrics_means_Mean
 from dualgrad.keras.metrics.means import MeanAbsoluteError as _dualgrad_keras_metrics_means_MeanAbsoluteError
+from dualgrad.keras.metrics.means import MeanAbsolutePercentageError as _dualgrad_keras_metrics_means_MeanAbsolutePercentageError
 from dualgrad.keras.metrics.means import MeanMetricWrapper as _dualgrad_keras_metrics_means_MeanMetricWrapper
 from dualgrad.keras.metrics.means import MeanSquaredError as _dualgrad_keras_metrics_means_MeanSquaredError
+from dualgrad.keras.metrics.means import MeanSquaredLogarithmicError as _dualgrad_keras_metrics_means_MeanSquaredLogarithmicError
 from dualgrad.keras.metrics.means import Metric as _dualgrad_keras_metrics_means_Metric
+from dualgrad.keras.metrics.means import Poisson as _dualgrad_keras_metrics_means_Poisson
 from dualgrad.keras.metrics.means import RootMeanSquaredError as _dualgrad_keras_metrics_means_RootMeanSquaredError
 from dualgrad.keras.metrics.means import SparseCategoricalAccuracy as _dualgrad_keras_metrics_means_SparseCategoricalAccuracy
 from dualgrad.keras.metrics.means import SparseCategoricalCrossentropy as _dualgrad_keras_metrics_means_SparseCategoricalCrossentropy
 from dualgrad.keras.metrics.means import SparseTopKCategoricalAccuracy as _dualgrad_keras_metrics_means_SparseTopKCategoricalAccuracy
+from dualgrad.keras.metrics.means import SquaredHinge as _dualgrad_keras_metrics_means_SquaredHinge
 from dualgrad.keras.metrics.means import Sum as _dualgrad_keras_metrics_means_Sum
 from dualgrad.keras.metrics.means import TopKCategoricalAccuracy as _dualgrad_keras_metrics_means_TopKCategoricalAccuracy
 from dualgrad.keras.models import Functional as _dualgrad_keras_models_Functional
@@ -1906,32 +1913,32 @@ class _keras:
         BinaryCrossentropy: TypeAlias = _dualgrad_keras_metrics_means_BinaryCrossentropy
         CategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_CategoricalAccuracy
         CategoricalCrossentropy: TypeAlias = _dualgrad_keras_metrics_means_CategoricalCrossentropy
-        CategoricalHinge: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+        CategoricalHinge: TypeAlias = _dualgrad_keras_metrics_means_CategoricalHinge
         CosineSimilarity: TypeAlias = _dualgrad_keras_metrics_means_CosineSimilarity
         F1Score: TypeAlias = _dualgrad_keras_metrics_decisions_F1Score
         FBetaScore: TypeAlias = _dualgrad_keras_metrics_decisions_FBetaScore
         FalseNegatives: TypeAlias = _dualgrad_keras_metrics_decisions_FalseNegatives
         FalsePositives: TypeAlias = _dualgrad_keras_metrics_decisions_FalsePositives
-        Hinge: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
-        KLDivergence: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+        Hinge: TypeAlias = _dualgrad_keras_metrics_means_Hinge
+        KLDivergence: TypeAlias = _dualgrad_keras_metrics_means_KLDivergence
         KNOWN: dict[Any, Any]
         LogCoshError: TypeAlias = _dualgrad_keras_metrics_means_LogCoshError
         Mean: TypeAlias = _dualgrad_keras_metrics_means_Mean
         MeanAbsoluteError: TypeAlias = _dualgrad_keras_metrics_means_MeanAbsoluteError
-        MeanAbsolutePercentageError: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+        MeanAbsolutePercentageError: TypeAlias = _dualgrad_keras_metrics_means_MeanAbsolutePercentageError
         MeanIoU: TypeAlias = _dualgrad_keras_metrics_decisions_MeanIoU
         MeanMetricWrapper: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
         MeanSquaredError: TypeAlias = _dualgrad_keras_metrics_means_MeanSquaredError
-        MeanSquaredLogarithmicError: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+        MeanSquaredLogarithmicError: TypeAlias = _dualgrad_keras_metrics_means_MeanSquaredLogarithmicError
         Metric: TypeAlias = _dualgrad_keras_metrics_means_Metric
-        Poisson: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+        Poisson: TypeAlias = _dualgrad_keras_metrics_means_Poisson
         Precision: TypeAlias = _dualgrad_keras_metrics_decisions_Precision
         Recall: TypeAlias = _dualgrad_keras_metrics_decisions_Recall
         RootMeanSquaredError: TypeAlias = _dualgrad_keras_metrics_means_RootMeanSquaredError
         SparseCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_SparseCategoricalAccuracy
         SparseCategoricalCrossentropy: TypeAlias = _dualgrad_keras_metrics_means_SparseCategoricalCrossentropy
         SparseTopKCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_SparseTopKCategoricalAccuracy
-        SquaredHinge: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+        SquaredHinge: TypeAlias = _dualgrad_keras_metrics_means_SquaredHinge
         Sum: TypeAlias = _dualgrad_keras_metrics_means_Sum
         TopKCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_TopKCategoricalAccuracy
         TrueNegatives: TypeAlias = _dualgrad_keras_metrics_decisions_TrueNegatives
