@@ -14,56 +14,25 @@ from engine.ops import (
     cross_entropy,
     decompose,
     determinants,
-    explog,
     extrema,
     linalg,
-    nn,
     reduce,
     scan,
     shape,
-    special,
     stats,
-    trig,
 )
 from graph_api.graph_files.array_rows import broadcast_axes
+from graph_api.graph_files.elementwise_rows import ELEMENTWISE
 from graph_api.graph_files.export_ways import axes, formula, same, tf, way
 from graph_api.graph_files.exporting import Own, Source
 
-_SAME: tuple[tuple[Any, str], ...] = (
-    (
-        arithmetic,
-        (
-            "add ceil divide divide_no_nan floor floordiv maximum minimum mod multiply negative real_abs reciprocal "
-            "rint round sign square_op squared_difference_op subtract"
-        ),
-    ),
-    (
-        compare,
-        (
-            "bitwise_and bitwise_or bitwise_xor bitwise_not equal greater greater_equal is_finite is_inf is_nan less "
-            "less_equal not_equal"
-        ),
-    ),
-    (complexes, "complex_sign"),
-    (explog, "exp expm1 log log1p pow rsqrt sqrt"),
-    (trig, "acos acosh asin asinh atan atan2 atanh cos cosh sin sinh tan tanh"),
-    (nn, "elu relu relu6 selu sigmoid softplus softsign"),
-    (
-        special,
-        (
-            "betainc bessel_i0e bessel_i1e digamma erf erfc erfinv igamma igammac lgamma ndtri polygamma xdivy xlog1py "
-            "xlogy zeta"
-        ),
-    ),
-    (structural, "conj_op"),
-    (shape, "identity"),
-    (linalg, "cross_op"),
-    (arithmetic, "clip"),
-    (decompose, "cholesky_op"),
-    (determinants, "det_op slogdet_op"),
-)
-for _module, _names in _SAME:
-    same(*[getattr(_module, _name) for _name in _names.split()])
+for _op in ELEMENTWISE:
+    same(_op)
+same(
+    arithmetic.real_abs, arithmetic.sign, arithmetic.square_op, arithmetic.squared_difference_op,
+    complexes.complex_sign, structural.conj_op, shape.identity, linalg.cross_op, decompose.cholesky_op,
+    determinants.det_op, determinants.slogdet_op,
+)  # fmt: skip
 same(compare.logical_and, compare.logical_or, compare.logical_not, by="")
 same(reduce.add_n_op, by="AddN T=0 N=N")
 same(compare.select, by="SelectV2 T=1")
