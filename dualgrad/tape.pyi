@@ -163,7 +163,6 @@ from tape_api import one_hot as one_hot
 from tape_api import ones as ones
 from tape_api import ones_initializer as ones_initializer
 from tape_api import ones_like as ones_like
-from tape_api import optimizers as optimizers
 from tape_api import pad as pad
 from tape_api import pow as pow
 from tape_api import primitive as primitive
@@ -263,6 +262,7 @@ from tape_api import _distribute
 from tape_api import _initializers
 from tape_api import _keras
 from tape_api import _metrics
+from tape_api import _optimizers
 from tape_api import _random
 from tape_api import _sparse
 from tape_api import _train
@@ -272,6 +272,7 @@ distribute: TypeAlias = _distribute
 initializers: TypeAlias = _initializers
 keras: TypeAlias = _keras
 metrics: TypeAlias = _metrics
+optimizers: TypeAlias = _optimizers
 random: TypeAlias = _random
 sparse: TypeAlias = _sparse
 train: TypeAlias = _train

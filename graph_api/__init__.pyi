@@ -515,7 +515,6 @@ from graph_api.jacobians import jacobian as jacobian
 from graph_api.jacobians import jacobian_plan as jacobian_plan
 from graph_api.jacobians import jvp as jvp
 from graph_api.jacobians import vjp as vjp
-from graph_api.keras import optimizers as _graph_api_keras_optimizers
 from graph_api.keras.backend import clear_session as _graph_api_keras_backend_clear_session
 from graph_api.keras.sessions import get_session as _graph_api_keras_sessions_get_session
 from graph_api.keras.sessions import set_session as _graph_api_keras_sessions_set_session
@@ -794,14 +793,26 @@ from graph_api.variable import trainable_variables as trainable_variables
 from graph_api.variable import variables_initializer as _graph_api_variable_variables_initializer
 from graph_api.variable import variables_initializer as variables_initializer
 from optim import contrib as _optim_contrib
+from optim import schedules as _optim_schedules
+from optim.adadelta import Adadelta as _optim_adadelta_Adadelta
 from optim.adadelta import AdadeltaOptimizer as _optim_adadelta_AdadeltaOptimizer
+from optim.adagrad import Adagrad as _optim_adagrad_Adagrad
 from optim.adagrad import AdagradOptimizer as _optim_adagrad_AdagradOptimizer
+from optim.adam import Adam as _optim_adam_Adam
 from optim.adam import AdamOptimizer as _optim_adam_AdamOptimizer
+from optim.adam import AdamW as _optim_adam_AdamW
+from optim.adam import Adamax as _optim_adam_Adamax
+from optim.adam import Nadam as _optim_adam_Nadam
+from optim.ftrl import Ftrl as _optim_ftrl_Ftrl
 from optim.ftrl import FtrlOptimizer as _optim_ftrl_FtrlOptimizer
 from optim.gradient_descent import GradientDescentOptimizer as _optim_gradient_descent_GradientDescentOptimizer
+from optim.keras import get as _optim_keras_get
+from optim.keras_optimizer import KerasOptimizer as _optim_keras_optimizer_KerasOptimizer
 from optim.momentum import MomentumOptimizer as _optim_momentum_MomentumOptimizer
+from optim.momentum import SGD as _optim_momentum_SGD
 from optim.optimizer import Optimizer as _optim_optimizer_Optimizer
 from optim.rmsprop import RMSPropOptimizer as _optim_rmsprop_RMSPropOptimizer
+from optim.rmsprop import RMSprop as _optim_rmsprop_RMSprop
 
 TensorLike = _Value | IndexedSlices | np.ndarray | np.generic | builtins.complex | str | Sequence[Any] | None
 
@@ -1767,6 +1778,7 @@ class _keras:
         Normalization: TypeAlias = _dualgrad_keras_layers_preprocessing_Normalization
         PReLU: TypeAlias = _dualgrad_keras_layers_shaping_PReLU
         Permute: TypeAlias = _dualgrad_keras_layers_shaping_Permute
+        REGISTERED: dict[Any, Any]
         RMSNormalization: TypeAlias = _dualgrad_keras_layers_normalization_RMSNormalization
         RNN: TypeAlias = _dualgrad_keras_layers_recurrent_RNN
         RandomBrightness: TypeAlias = _dualgrad_keras_layers_images_RandomBrightness
@@ -1965,7 +1977,20 @@ class _keras:
         @staticmethod
         def clone_model(*args: Any, **kwargs: Any) -> Any: ...
     models: TypeAlias = _models
-    optimizers = _graph_api_keras_optimizers
+    class _optimizers:
+        Adadelta: TypeAlias = _optim_adadelta_Adadelta
+        Adagrad: TypeAlias = _optim_adagrad_Adagrad
+        Adam: TypeAlias = _optim_adam_Adam
+        AdamW: TypeAlias = _optim_adam_AdamW
+        Adamax: TypeAlias = _optim_adam_Adamax
+        Ftrl: TypeAlias = _optim_ftrl_Ftrl
+        Nadam: TypeAlias = _optim_adam_Nadam
+        Optimizer: TypeAlias = _optim_keras_optimizer_KerasOptimizer
+        RMSprop: TypeAlias = _optim_rmsprop_RMSprop
+        SGD: TypeAlias = _optim_momentum_SGD
+        get = staticmethod(_optim_keras_get)
+        schedules = _optim_schedules
+    optimizers: TypeAlias = _optimizers
     preprocessing = _dualgrad_keras_preprocessing
     class _regularizers:
         KNOWN: dict[Any, Any]

@@ -367,15 +367,31 @@ from engine.gradient_tape import GradientTape as GradientTape
 from engine.ops.indexed_slices import IndexedSlices as IndexedSlices
 from engine.primitive import primitive as primitive
 from engine.runtime import errors as _engine_runtime_errors
+from optim import keras as _optim_keras
+from optim import schedules as _optim_schedules
+from optim.adadelta import Adadelta as _optim_adadelta_Adadelta
 from optim.adadelta import AdadeltaOptimizer as _optim_adadelta_AdadeltaOptimizer
+from optim.adagrad import Adagrad as _optim_adagrad_Adagrad
 from optim.adagrad import AdagradOptimizer as _optim_adagrad_AdagradOptimizer
+from optim.adam import Adam as _optim_adam_Adam
 from optim.adam import AdamOptimizer as _optim_adam_AdamOptimizer
+from optim.adam import AdamW as _optim_adam_AdamW
+from optim.adam import Adamax as _optim_adam_Adamax
+from optim.adam import Nadam as _optim_adam_Nadam
 from optim.averages import ExponentialMovingAverage as _optim_averages_ExponentialMovingAverage
+from optim.ftrl import Ftrl as _optim_ftrl_Ftrl
 from optim.ftrl import FtrlOptimizer as _optim_ftrl_FtrlOptimizer
 from optim.gradient_descent import GradientDescentOptimizer as _optim_gradient_descent_GradientDescentOptimizer
+from optim.keras import get as _optim_keras_get
+from optim.keras_optimizer import KerasOptimizer as _optim_keras_optimizer_KerasOptimizer
+from optim.layerwise import Lamb as _optim_layerwise_Lamb
+from optim.lion import Lion as _optim_lion_Lion
+from optim.loss_scaling import LossScaleOptimizer as _optim_loss_scaling_LossScaleOptimizer
 from optim.momentum import MomentumOptimizer as _optim_momentum_MomentumOptimizer
+from optim.momentum import SGD as _optim_momentum_SGD
 from optim.optimizer import Optimizer as _optim_optimizer_Optimizer
 from optim.rmsprop import RMSPropOptimizer as _optim_rmsprop_RMSPropOptimizer
+from optim.rmsprop import RMSprop as _optim_rmsprop_RMSprop
 from optim.schedules import cosine_decay as _optim_schedules_cosine_decay
 from optim.schedules import cosine_decay_restarts as _optim_schedules_cosine_decay_restarts
 from optim.schedules import exponential_decay as _optim_schedules_exponential_decay
@@ -468,7 +484,6 @@ from tape_api.keras import config as _tape_api_keras_config
 from tape_api.keras import export as _tape_api_keras_export
 from tape_api.keras import mixed_precision as _tape_api_keras_mixed_precision
 from tape_api.keras import ops as _tape_api_keras_ops
-from tape_api.keras import optimizers as _tape_api_keras_optimizers
 from tape_api.keras import random as _tape_api_keras_random
 from tape_api.keras.backend_random import random_bernoulli as _tape_api_keras_backend_random_random_bernoulli
 from tape_api.keras.backend_random import random_normal as _tape_api_keras_backend_random_random_normal
@@ -1287,6 +1302,7 @@ class _keras:
         Normalization: TypeAlias = _dualgrad_keras_layers_preprocessing_Normalization
         PReLU: TypeAlias = _dualgrad_keras_layers_shaping_PReLU
         Permute: TypeAlias = _dualgrad_keras_layers_shaping_Permute
+        REGISTERED: dict[Any, Any]
         RMSNormalization: TypeAlias = _dualgrad_keras_layers_normalization_RMSNormalization
         RNN: TypeAlias = _dualgrad_keras_layers_recurrent_RNN
         RandomBrightness: TypeAlias = _dualgrad_keras_layers_images_RandomBrightness
@@ -1494,7 +1510,24 @@ class _keras:
         save_model = staticmethod(_tape_api_model_files_save_model)
     models: TypeAlias = _models
     ops = _tape_api_keras_ops
-    optimizers = _tape_api_keras_optimizers
+    class _optimizers:
+        Adadelta: TypeAlias = _optim_adadelta_Adadelta
+        Adagrad: TypeAlias = _optim_adagrad_Adagrad
+        Adam: TypeAlias = _optim_adam_Adam
+        AdamW: TypeAlias = _optim_adam_AdamW
+        Adamax: TypeAlias = _optim_adam_Adamax
+        Ftrl: TypeAlias = _optim_ftrl_Ftrl
+        Lamb: TypeAlias = _optim_layerwise_Lamb
+        Lion: TypeAlias = _optim_lion_Lion
+        LossScaleOptimizer: TypeAlias = _optim_loss_scaling_LossScaleOptimizer
+        Nadam: TypeAlias = _optim_adam_Nadam
+        Optimizer: TypeAlias = _optim_keras_optimizer_KerasOptimizer
+        RMSprop: TypeAlias = _optim_rmsprop_RMSprop
+        SGD: TypeAlias = _optim_momentum_SGD
+        get = staticmethod(_optim_keras_get)
+        legacy = _optim_keras
+        schedules = _optim_schedules
+    optimizers: TypeAlias = _optimizers
     preprocessing = _dualgrad_keras_preprocessing
     random = _tape_api_keras_random
     class _regularizers:
@@ -2223,7 +2256,24 @@ def one_hot(indices: TensorLike, depth: Any, on_value: Any = ..., off_value: Any
 def ones(shape: Any, dtype: Any = ..., name: str | None = ...) -> Tensor: ...
 ones_initializer: TypeAlias = _dualgrad_keras_initializers_Ones
 def ones_like(input: TensorLike, dtype: Any = ..., name: str | None = ...) -> Tensor: ...
-optimizers = _tape_api_keras_optimizers
+class _optimizers:
+    Adadelta: TypeAlias = _optim_adadelta_Adadelta
+    Adagrad: TypeAlias = _optim_adagrad_Adagrad
+    Adam: TypeAlias = _optim_adam_Adam
+    AdamW: TypeAlias = _optim_adam_AdamW
+    Adamax: TypeAlias = _optim_adam_Adamax
+    Ftrl: TypeAlias = _optim_ftrl_Ftrl
+    Lamb: TypeAlias = _optim_layerwise_Lamb
+    Lion: TypeAlias = _optim_lion_Lion
+    LossScaleOptimizer: TypeAlias = _optim_loss_scaling_LossScaleOptimizer
+    Nadam: TypeAlias = _optim_adam_Nadam
+    Optimizer: TypeAlias = _optim_keras_optimizer_KerasOptimizer
+    RMSprop: TypeAlias = _optim_rmsprop_RMSprop
+    SGD: TypeAlias = _optim_momentum_SGD
+    get = staticmethod(_optim_keras_get)
+    legacy = _optim_keras
+    schedules = _optim_schedules
+optimizers: TypeAlias = _optimizers
 def pad(tensor: TensorLike, paddings: Any, mode: Any = ..., constant_values: Any = ..., name: str | None = ...) -> Tensor: ...
 def pow(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 py_func = _tape_api_flow_numpy_function

@@ -113,7 +113,7 @@ def _initializer(cls: type, function: Callable[..., Any], order: str, defaults: 
             raise TypeError(f"{cls.__name__}: {error}") from None
         bound.apply_defaults()
         arguments = {name: x for name, x in bound.arguments.items() if name != "self"}
-        super(OfFunction, self).__init__(function, **arguments)  # type: ignore[call-arg]
+        super(OfFunction, self).__init__(function, **arguments)
 
     initialize.__signature__ = signature  # type: ignore[attr-defined]
     return initialize

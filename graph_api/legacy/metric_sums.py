@@ -21,7 +21,7 @@ from graph_api.variable import Variable
 
 Result = tuple[Any, Any]
 Measure = tuple[Iterable[tuple[str, Any]], Callable[..., Any]]
-"""What is summed, by the names of the variables, and what computes the value of the sums."""
+"""Sums by the names of their variables, and the function that makes the value of them."""
 
 
 def local_sum(name: str, shape: Sequence[int] = (), dtype: Any = np.float32) -> Variable:

@@ -45,14 +45,14 @@ from graph_api.tensor import Tensor
 def mean(values: Any, weights: Any = None) -> Measure:
     """The (weighted) mean of all values.
 
+    As every metric it takes `metrics_collections` and `updates_collections` besides, where the value and the update are
+    noted, and a `name`.
+
     Parameters
     ----------
     values : tensor
     weights : tensor, optional
         Broadcast against `values`.
-    metrics_collections, updates_collections : str or list of str, optional
-        Where the value and the update are noted.
-    name : str, optional
 
     Returns
     -------

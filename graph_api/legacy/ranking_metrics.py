@@ -92,7 +92,6 @@ def precision_at_k(labels: Any, predictions: Any, k: int, class_id: int | None =
         Count this class only.
     weights : tensor, optional
         How much each row counts.
-    metrics_collections, updates_collections, name : optional
 
     Returns
     -------

@@ -360,27 +360,3 @@ class ActivityRegularization(Layer):
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal layer."""
         return {name: value for name, value in super().get_config().items() if name != "activity_regularizer"}
-
-
-__all__ = [
-    "ELU",
-    "ActivityRegularization",
-    "AlphaDropout",
-    "Cropping1D",
-    "Cropping2D",
-    "Cropping3D",
-    "GaussianDropout",
-    "GaussianNoise",
-    "PReLU",
-    "Permute",
-    "RepeatVector",
-    "SpatialDropout1D",
-    "SpatialDropout2D",
-    "SpatialDropout3D",
-    "UpSampling1D",
-    "UpSampling2D",
-    "UpSampling3D",
-    "ZeroPadding1D",
-    "ZeroPadding2D",
-    "ZeroPadding3D",
-]  # fmt: skip
