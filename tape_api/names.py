@@ -6,12 +6,13 @@ public functions.
 
 from __future__ import annotations
 
+from typing import Any
+
 from dualgrad.frontend import common_names
 from dualgrad.frontend.rows import Later, Old, Table, named
 from optim.names import CLIPPING
 
 version1_functions = Later("dualgrad.frontend.version1_functions")
-losses = Later("dualgrad.extras.ops.losses")
 blocks = Later("engine.ops.blocks")
 compare = Later("engine.ops.compare")
 gather = Later("engine.ops.gather")
@@ -23,6 +24,22 @@ slicing = Later("engine.ops.slicing")
 stats = Later("engine.ops.stats")
 
 _COLLECTED = ("scope", "loss_collection")
+_DIM = ("labels", "predictions", "axis", "weights", "scope", "loss_collection", "reduction", "dim")
+_BELOW_BOTH = "compat.v1.losses.{} losses.{}"
+_LOSSES: tuple[tuple[str, tuple[Any, ...], str], ...] = (
+    ("mean_squared_error", (), "compat.v1.losses.{}"),
+    ("compute_weighted_loss", (), "compat.v1.losses.{}"),
+    ("cosine_distance", ({"dim": "axis"}, _DIM), "compat.v1.losses.{}"),
+    ("mean_pairwise_squared_error", ({}, ("labels", "predictions", "weights", *_COLLECTED)), "compat.v1.losses.{}"),
+    ("absolute_difference", (), _BELOW_BOTH),
+    ("huber_loss", (), _BELOW_BOTH),
+    ("log_loss", (), _BELOW_BOTH),
+    ("hinge_loss", (), _BELOW_BOTH),
+    ("softmax_cross_entropy", (), _BELOW_BOTH),
+    ("sparse_softmax_cross_entropy", (), _BELOW_BOTH),
+    ("sigmoid_cross_entropy", (), _BELOW_BOTH),
+)
+"""TensorFlow 1's losses, of which some are below ``tf.losses`` too: how arguments differ, and the names."""
 
 TABLE = Table(
     (
@@ -53,44 +70,10 @@ TABLE = Table(
             "softmax_cross_entropy_with_logits sparse_softmax_cross_entropy_with_logits "
             "sigmoid_cross_entropy_with_logits weighted_cross_entropy_with_logits",
         ),
-        (Old(losses.mean_squared_error, ignored=_COLLECTED), "compat.v1.losses.mean_squared_error"),
-        (Old(losses.compute_weighted_loss, ignored=_COLLECTED), "compat.v1.losses.compute_weighted_loss"),
-        (
-            Old(
-                losses.cosine_distance,
-                {"dim": "axis"},
-                ("labels", "predictions", "axis", "weights", "scope", "loss_collection", "reduction", "dim"),
-                ignored=_COLLECTED,
-            ),
-            "compat.v1.losses.cosine_distance",
-        ),
-        (
-            Old(
-                losses.mean_pairwise_squared_error,
-                order=("labels", "predictions", "weights", "scope", "loss_collection"),
-                ignored=_COLLECTED,
-            ),
-            "compat.v1.losses.mean_pairwise_squared_error",
-        ),
-        (
-            Old(losses.absolute_difference, ignored=_COLLECTED),
-            "compat.v1.losses.absolute_difference losses.absolute_difference",
-        ),
-        (Old(losses.huber_loss, ignored=_COLLECTED), "compat.v1.losses.huber_loss losses.huber_loss"),
-        (Old(losses.log_loss, ignored=_COLLECTED), "compat.v1.losses.log_loss losses.log_loss"),
-        (Old(losses.hinge_loss, ignored=_COLLECTED), "compat.v1.losses.hinge_loss losses.hinge_loss"),
-        (
-            Old(losses.softmax_cross_entropy, ignored=_COLLECTED),
-            "compat.v1.losses.softmax_cross_entropy losses.softmax_cross_entropy",
-        ),
-        (
-            Old(losses.sparse_softmax_cross_entropy, ignored=_COLLECTED),
-            "compat.v1.losses.sparse_softmax_cross_entropy losses.sparse_softmax_cross_entropy",
-        ),
-        (
-            Old(losses.sigmoid_cross_entropy, ignored=_COLLECTED),
-            "compat.v1.losses.sigmoid_cross_entropy losses.sigmoid_cross_entropy",
-        ),
+        *[
+            (Old(f"dualgrad.extras.ops.losses:{name}", *how, ignored=_COLLECTED), names.replace("{}", name))
+            for name, how, names in _LOSSES
+        ],
         (Old(layers.l2_normalize, {"dim": "axis"}), "math.l2_normalize nn.l2_normalize linalg.l2_normalize"),
         (layers.in_top_k, "math.in_top_k nn.in_top_k"),
         # ---- convolutions and pools
