@@ -151,7 +151,6 @@ from graph_api import contrib as contrib
 from graph_api import control_dependencies as control_dependencies
 from graph_api import control_flow_v2_enabled as control_flow_v2_enabled
 from graph_api import convert_to_tensor as convert_to_tensor
-from graph_api import convert_to_tensor_or_indexed_slices as convert_to_tensor_or_indexed_slices
 from graph_api import convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor
 from graph_api import cos as cos
 from graph_api import cosh as cosh
@@ -344,7 +343,6 @@ from graph_api import newaxis as newaxis
 from graph_api import nn as nn
 from graph_api import no_gradient as no_gradient
 from graph_api import no_op as no_op
-from graph_api import no_regularizer as no_regularizer
 from graph_api import norm as norm
 from graph_api import not_equal as not_equal
 from graph_api import numpy_function as numpy_function
@@ -352,7 +350,6 @@ from graph_api import one_hot as one_hot
 from graph_api import ones as ones
 from graph_api import ones_initializer as ones_initializer
 from graph_api import ones_like as ones_like
-from graph_api import op_scope as op_scope
 from graph_api import orthogonal_initializer as orthogonal_initializer
 from graph_api import pack as pack
 from graph_api import pad as pad
@@ -463,18 +460,14 @@ from graph_api import sparse_maximum as sparse_maximum
 from graph_api import sparse_minimum as sparse_minimum
 from graph_api import sparse_placeholder as sparse_placeholder
 from graph_api import sparse_reduce_max as sparse_reduce_max
-from graph_api import sparse_reduce_max_sparse as sparse_reduce_max_sparse
 from graph_api import sparse_reduce_sum as sparse_reduce_sum
-from graph_api import sparse_reduce_sum_sparse as sparse_reduce_sum_sparse
 from graph_api import sparse_reorder as sparse_reorder
 from graph_api import sparse_reshape as sparse_reshape
 from graph_api import sparse_retain as sparse_retain
 from graph_api import sparse_segment_mean as sparse_segment_mean
-from graph_api import sparse_segment_sqrt_n as sparse_segment_sqrt_n
 from graph_api import sparse_segment_sum as sparse_segment_sum
 from graph_api import sparse_slice as sparse_slice
 from graph_api import sparse_softmax as sparse_softmax
-from graph_api import sparse_split as sparse_split
 from graph_api import sparse_tensor_dense_matmul as sparse_tensor_dense_matmul
 from graph_api import sparse_tensor_to_dense as sparse_tensor_to_dense
 from graph_api import sparse_to_dense as sparse_to_dense
@@ -550,7 +543,6 @@ from graph_api import unsorted_segment_prod as unsorted_segment_prod
 from graph_api import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
 from graph_api import unsorted_segment_sum as unsorted_segment_sum
 from graph_api import unstack as unstack
-from graph_api import variable_op_scope as variable_op_scope
 from graph_api import variable_scope as variable_scope
 from graph_api import variables_initializer as variables_initializer
 from graph_api import variance_scaling_initializer as variance_scaling_initializer

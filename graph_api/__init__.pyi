@@ -374,7 +374,6 @@ from dualgrad.sparse.functions import retain as _dualgrad_sparse_functions_retai
 from dualgrad.sparse.functions import slice as _dualgrad_sparse_functions_slice
 from dualgrad.sparse.functions import softmax as _dualgrad_sparse_functions_softmax
 from dualgrad.sparse.functions import sparse_dense_matmul as _dualgrad_sparse_functions_sparse_dense_matmul
-from dualgrad.sparse.functions import split as _dualgrad_sparse_functions_split
 from dualgrad.sparse.functions import to_dense as _dualgrad_sparse_functions_to_dense
 from dualgrad.sparse.functions import transpose as _dualgrad_sparse_functions_transpose
 from dualgrad.sparse.sparse_tensor import SparseTensorValue as SparseTensorValue
@@ -588,7 +587,6 @@ from graph_api.legacy.old_names import compute_gradient as _graph_api_legacy_old
 from graph_api.legacy.old_names import compute_gradient_error as _graph_api_legacy_old_names_compute_gradient_error
 from graph_api.legacy.old_names import container as container
 from graph_api.legacy.old_names import control_flow_v2_enabled as control_flow_v2_enabled
-from graph_api.legacy.old_names import convert_to_tensor_or_indexed_slices as convert_to_tensor_or_indexed_slices
 from graph_api.legacy.old_names import dimension_at_index as dimension_at_index
 from graph_api.legacy.old_names import dimension_value as dimension_value
 from graph_api.legacy.old_names import disable_control_flow_v2 as disable_control_flow_v2
@@ -604,11 +602,8 @@ from graph_api.legacy.old_names import init_from_checkpoint as _graph_api_legacy
 from graph_api.legacy.old_names import init_scope as init_scope
 from graph_api.legacy.old_names import no_gradient as _graph_api_legacy_old_names_no_gradient
 from graph_api.legacy.old_names import no_gradient as no_gradient
-from graph_api.legacy.old_names import no_regularizer as no_regularizer
-from graph_api.legacy.old_names import op_scope as op_scope
 from graph_api.legacy.old_names import resource_variables_enabled as resource_variables_enabled
 from graph_api.legacy.old_names import setdiff1d as setdiff1d
-from graph_api.legacy.old_names import variable_op_scope as variable_op_scope
 from graph_api.legacy.queues import FIFOQueue as FIFOQueue
 from graph_api.legacy.queues import FIFOQueue as _graph_api_legacy_queues_FIFOQueue
 from graph_api.legacy.queues import PaddingFIFOQueue as PaddingFIFOQueue
@@ -739,15 +734,11 @@ from graph_api.sparse import convert_to_tensor_or_sparse_tensor as convert_to_te
 from graph_api.sparse import embedding_lookup_sparse as _graph_api_sparse_embedding_lookup_sparse
 from graph_api.sparse import placeholder as _graph_api_sparse_placeholder
 from graph_api.sparse import reduce_max as _graph_api_sparse_reduce_max
-from graph_api.sparse import reduce_max_sparse as _graph_api_sparse_reduce_max_sparse
 from graph_api.sparse import reduce_sum as _graph_api_sparse_reduce_sum
-from graph_api.sparse import reduce_sum_sparse as _graph_api_sparse_reduce_sum_sparse
 from graph_api.sparse import safe_embedding_lookup_sparse as _graph_api_sparse_safe_embedding_lookup_sparse
 from graph_api.sparse import segment_mean as _graph_api_sparse_segment_mean
-from graph_api.sparse import segment_sqrt_n as _graph_api_sparse_segment_sqrt_n
 from graph_api.sparse import segment_sum as _graph_api_sparse_segment_sum
 from graph_api.sparse import sparse_concat as sparse_concat
-from graph_api.sparse import sparse_split as sparse_split
 from graph_api.summaries import FileWriter as _graph_api_summaries_FileWriter
 from graph_api.summaries import FileWriterCache as _graph_api_summaries_FileWriterCache
 from graph_api.summaries import audio as _graph_api_summaries_audio
@@ -792,7 +783,6 @@ from graph_api.variable import tables_initializer as tables_initializer
 from graph_api.variable import trainable_variables as trainable_variables
 from graph_api.variable import variables_initializer as _graph_api_variable_variables_initializer
 from graph_api.variable import variables_initializer as variables_initializer
-from optim import contrib as _optim_contrib
 from optim import schedules as _optim_schedules
 from optim.adadelta import Adadelta as _optim_adadelta_Adadelta
 from optim.adadelta import AdadeltaOptimizer as _optim_adadelta_AdadeltaOptimizer
@@ -803,6 +793,7 @@ from optim.adam import AdamOptimizer as _optim_adam_AdamOptimizer
 from optim.adam import AdamW as _optim_adam_AdamW
 from optim.adam import Adamax as _optim_adam_Adamax
 from optim.adam import Nadam as _optim_adam_Nadam
+from optim.external import ScipyOptimizerInterface as _optim_external_ScipyOptimizerInterface
 from optim.ftrl import Ftrl as _optim_ftrl_Ftrl
 from optim.ftrl import FtrlOptimizer as _optim_ftrl_FtrlOptimizer
 from optim.gradient_descent import GradientDescentOptimizer as _optim_gradient_descent_GradientDescentOptimizer
@@ -975,7 +966,8 @@ class contrib:
         sequence_loss = staticmethod(_graph_api_legacy_rnn_sequences_summed_sequence_loss)
         sequence_loss_by_example = staticmethod(_graph_api_legacy_rnn_sequences_sequence_loss_by_example)
     metrics = _graph_api_legacy_contrib_metrics
-    opt = _optim_contrib
+    class opt:
+        ScipyOptimizerInterface: TypeAlias = _optim_external_ScipyOptimizerInterface
     class rnn:
         BasicLSTMCell: TypeAlias = _graph_api_legacy_rnn_cells_BasicLSTMCell
         BasicRNNCell: TypeAlias = _graph_api_legacy_rnn_cells_BasicRNNCell
@@ -2884,19 +2876,15 @@ class _sparse:
     minimum = staticmethod(_dualgrad_sparse_functions_minimum)
     placeholder = staticmethod(_graph_api_sparse_placeholder)
     reduce_max = staticmethod(_graph_api_sparse_reduce_max)
-    reduce_max_sparse = staticmethod(_graph_api_sparse_reduce_max_sparse)
     reduce_sum = staticmethod(_graph_api_sparse_reduce_sum)
-    reduce_sum_sparse = staticmethod(_graph_api_sparse_reduce_sum_sparse)
     reorder = staticmethod(_dualgrad_sparse_functions_reorder)
     reshape = staticmethod(_dualgrad_sparse_functions_reshape)
     retain = staticmethod(_dualgrad_sparse_functions_retain)
     segment_mean = staticmethod(_graph_api_sparse_segment_mean)
-    segment_sqrt_n = staticmethod(_graph_api_sparse_segment_sqrt_n)
     segment_sum = staticmethod(_graph_api_sparse_segment_sum)
     slice = staticmethod(_dualgrad_sparse_functions_slice)
     softmax = staticmethod(_dualgrad_sparse_functions_softmax)
     sparse_dense_matmul = staticmethod(_dualgrad_sparse_functions_sparse_dense_matmul)
-    split = staticmethod(_dualgrad_sparse_functions_split)
     to_dense = staticmethod(_dualgrad_sparse_functions_to_dense)
     transpose = staticmethod(_dualgrad_sparse_functions_transpose)
 sparse: TypeAlias = _sparse
@@ -2906,14 +2894,11 @@ sparse_maximum = _dualgrad_sparse_functions_maximum
 sparse_minimum = _dualgrad_sparse_functions_minimum
 sparse_placeholder = _graph_api_sparse_placeholder
 sparse_reduce_max = _graph_api_sparse_reduce_max
-sparse_reduce_max_sparse = _graph_api_sparse_reduce_max_sparse
 sparse_reduce_sum = _graph_api_sparse_reduce_sum
-sparse_reduce_sum_sparse = _graph_api_sparse_reduce_sum_sparse
 sparse_reorder = _dualgrad_sparse_functions_reorder
 sparse_reshape = _dualgrad_sparse_functions_reshape
 sparse_retain = _dualgrad_sparse_functions_retain
 sparse_segment_mean = _graph_api_sparse_segment_mean
-sparse_segment_sqrt_n = _graph_api_sparse_segment_sqrt_n
 sparse_segment_sum = _graph_api_sparse_segment_sum
 sparse_slice = _dualgrad_sparse_functions_slice
 sparse_softmax = _dualgrad_sparse_functions_softmax

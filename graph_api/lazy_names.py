@@ -12,8 +12,8 @@ from dualgrad import platform as files
 from optim.names import OPTIMIZERS, below
 
 _SPARSE = (
-    *("add", "fill_empty_rows", "maximum", "minimum", "reduce_max", "reduce_max_sparse", "reduce_sum"),
-    *("reduce_sum_sparse", "reorder", "reshape", "retain", "segment_mean", "segment_sqrt_n"),
+    *("add", "fill_empty_rows", "maximum", "minimum", "reduce_max", "reduce_sum"),
+    *("reorder", "reshape", "retain", "segment_mean"),
     *("segment_sum", "slice", "softmax", "transpose"),
 )
 """The names that TensorFlow 1 has as ``sparse_...`` besides."""
@@ -201,7 +201,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.data:", "TensorSpec"),
     # ---- sparse tensors
     ("graph_api.sparse", "sparse"),
-    ("graph_api.sparse:", "SparseTensor SparseTensorValue sparse_to_dense sparse_concat sparse_split"),
+    ("graph_api.sparse:", "SparseTensor SparseTensorValue sparse_to_dense sparse_concat"),
     ("graph_api.sparse:placeholder", "sparse_placeholder"),
     ("graph_api.sparse:sparse_dense_matmul", "sparse_tensor_dense_matmul"),
     ("graph_api.sparse:to_dense", "sparse_tensor_to_dense"),
@@ -231,7 +231,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.legacy.rnn.wrappers:", "contrib.rnn.ResidualWrapper"),
     ("graph_api.legacy.rnn.loops:", "contrib.rnn.static_rnn"),
     # ---- contrib
-    ("optim.contrib", "contrib.opt"),
+    ("optim.external:", "contrib.opt.ScipyOptimizerInterface"),
     ("graph_api.legacy.seq2seq", "contrib.seq2seq"),
     ("graph_api.legacy.crf", "contrib.crf"),
     (
@@ -252,7 +252,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.legacy.conversions:", "register_tensor_conversion_function"),
     ("graph_api.legacy.template:", "make_template"),
     ("graph_api.legacy.old_names:", "VERSION GIT_VERSION COMPILER_VERSION version.VERSION version.GIT_VERSION"),
-    ("graph_api.legacy.old_names:", "version.COMPILER_VERSION colocate_with container op_scope variable_op_scope"),
+    ("graph_api.legacy.old_names:", "version.COMPILER_VERSION colocate_with container"),
     ("graph_api.legacy.old_names:", "get_seed random.get_seed resource_variables_enabled enable_resource_variables"),
     ("graph_api.legacy.old_names:", "disable_resource_variables disable_control_flow_v2"),
     (
@@ -261,7 +261,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ),
     (
         "graph_api.legacy.old_names:",
-        "dimension_at_index compat.dimension_at_index convert_to_tensor_or_indexed_slices no_regularizer",
+        "dimension_at_index compat.dimension_at_index",
     ),
     ("graph_api.legacy.old_names:", "get_local_variable setdiff1d train.init_from_checkpoint"),
     ("graph_api.legacy.old_names:", "train.assert_global_step test.compute_gradient test.compute_gradient_error"),

@@ -73,15 +73,9 @@ def _powers(iterations: Any, beta_1: Any, beta_2: Any, dtype: DType) -> tuple[Op
 
 
 def _adam(
-    gradient: Any,
-    value: Any,
-    slots: dict[str, Any],
-    hyper: SimpleNamespace,
-    power_1: Any,
-    power_2: Any,
-    nesterov: bool = False,
+    gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, power_1: Any, power_2: Any
 ) -> tuple[Any, dict[str, Any]]:
-    """Adam, given β₁ᵗ and β₂ᵗ; `nesterov` moves by ``β₁ m + (1 - β₁) g`` in place of ``m``."""
+    """Adam, given β₁ᵗ and β₂ᵗ."""
     rate = in_common(hyper, "rate", (power_1, power_2, hyper.learning_rate), _rate)
     weights = [in_common(hyper, n, (decay,), _rest) for n, decay in (("m", hyper.beta_1), ("v", hyper.beta_2))]
     squares = of_rows(square, gradient, hyper)
@@ -89,10 +83,7 @@ def _adam(
     scale = new["v"]
     if hyper.amsgrad:
         scale = new["vhat"] = maximum(slots["vhat"], scale)
-    mean = new["m"]
-    if nesterov:
-        mean = mean * hyper.beta_1 + gradient * (1 - hyper.beta_1)
-    return value - mean * rate / (sqrt(scale) + hyper.epsilon), new
+    return value - new["m"] * rate / (sqrt(scale) + hyper.epsilon), new
 
 
 def _rate(power_1: Any, power_2: Any, learning_rate: Any) -> Operand:
@@ -104,17 +95,12 @@ def _rest(decay: Any) -> Operand:
 
 
 def adam_with_powers(
-    gradient: Any,
-    value: Any,
-    slots: dict[str, Any],
-    hyper: SimpleNamespace,
-    state: SimpleNamespace,
-    nesterov: bool = False,
+    gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, state: SimpleNamespace
 ) -> tuple[Any, dict[str, Any]]:
     """`adam`, with the powers of the betas that are kept."""
     given = state.beta1_power, state.beta2_power, dtype_of(value)
     power_1, power_2 = in_common(hyper, "powers", given, lambda x, y, dtype: (cast(x, dtype), cast(y, dtype)))
-    return _adam(gradient, value, slots, hyper, power_1, power_2, nesterov)
+    return _adam(gradient, value, slots, hyper, power_1, power_2)
 
 
 def adamax(
@@ -184,7 +170,6 @@ class AdamOptimizer(Optimizer):
 
     hyperparameters = ("learning_rate", "beta_1", "beta_2", "epsilon", "amsgrad")
     amsgrad = False
-    default_name: ClassVar[str] = "Adam"
     update: Any = staticmethod(adam_with_powers)
 
     def __init__(
@@ -198,7 +183,7 @@ class AdamOptimizer(Optimizer):
         *,
         power_dtype: Any = float32,
     ) -> None:
-        super().__init__(use_locking, self.default_name if name is None else name)
+        super().__init__(use_locking, "Adam" if name is None else name)
         self.learning_rate = learning_rate
         self.beta_1, self.beta_2, self.epsilon = beta1, beta2, epsilon
         self._power_dtype = as_dtype(power_dtype)

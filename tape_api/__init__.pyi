@@ -345,7 +345,6 @@ from dualgrad.sparse.functions import retain as _dualgrad_sparse_functions_retai
 from dualgrad.sparse.functions import slice as _dualgrad_sparse_functions_slice
 from dualgrad.sparse.functions import softmax as _dualgrad_sparse_functions_softmax
 from dualgrad.sparse.functions import sparse_dense_matmul as _dualgrad_sparse_functions_sparse_dense_matmul
-from dualgrad.sparse.functions import split as _dualgrad_sparse_functions_split
 from dualgrad.sparse.functions import to_dense as _dualgrad_sparse_functions_to_dense
 from dualgrad.sparse.functions import transpose as _dualgrad_sparse_functions_transpose
 from engine import function_transforms as _engine_function_transforms
@@ -448,10 +447,8 @@ from tape_api.distribute import HierarchicalCopyAllReduce as _tape_api_distribut
 from tape_api.distribute import InputContext as _tape_api_distribute_InputContext
 from tape_api.distribute import MirroredStrategy as _tape_api_distribute_MirroredStrategy
 from tape_api.distribute import MultiWorkerMirroredStrategy as _tape_api_distribute_MultiWorkerMirroredStrategy
-from tape_api.distribute import NcclAllReduce as _tape_api_distribute_NcclAllReduce
 from tape_api.distribute import OneDeviceStrategy as _tape_api_distribute_OneDeviceStrategy
 from tape_api.distribute import ReduceOp as _tape_api_distribute_ReduceOp
-from tape_api.distribute import ReductionToOneDevice as _tape_api_distribute_ReductionToOneDevice
 from tape_api.distribute import ReplicaContext as _tape_api_distribute_ReplicaContext
 from tape_api.distribute import Strategy as _tape_api_distribute_Strategy
 from tape_api.distribute import get_replica_context as _tape_api_distribute_get_replica_context
@@ -520,7 +517,6 @@ from tape_api.sparse import SparseTensor as _tape_api_sparse_SparseTensor
 from tape_api.sparse import embedding_lookup_sparse as _tape_api_sparse_embedding_lookup_sparse
 from tape_api.sparse import safe_embedding_lookup_sparse as _tape_api_sparse_safe_embedding_lookup_sparse
 from tape_api.sparse import segment_mean as _tape_api_sparse_segment_mean
-from tape_api.sparse import segment_sqrt_n as _tape_api_sparse_segment_sqrt_n
 from tape_api.sparse import segment_sum as _tape_api_sparse_segment_sum
 from tape_api.string_parts import bytes_split as _tape_api_string_parts_bytes_split
 from tape_api.string_parts import split as _tape_api_string_parts_split
@@ -694,10 +690,8 @@ class _distribute:
     InputContext: TypeAlias = _tape_api_distribute_InputContext
     MirroredStrategy: TypeAlias = _tape_api_distribute_MirroredStrategy
     MultiWorkerMirroredStrategy: TypeAlias = _tape_api_distribute_MultiWorkerMirroredStrategy
-    NcclAllReduce: TypeAlias = _tape_api_distribute_NcclAllReduce
     OneDeviceStrategy: TypeAlias = _tape_api_distribute_OneDeviceStrategy
     ReduceOp: TypeAlias = _tape_api_distribute_ReduceOp
-    ReductionToOneDevice: TypeAlias = _tape_api_distribute_ReductionToOneDevice
     ReplicaContext: TypeAlias = _tape_api_distribute_ReplicaContext
     Strategy: TypeAlias = _tape_api_distribute_Strategy
     cluster_resolver = _tape_api_cluster
@@ -2410,12 +2404,10 @@ class _sparse:
     reshape = staticmethod(_dualgrad_sparse_functions_reshape)
     retain = staticmethod(_dualgrad_sparse_functions_retain)
     segment_mean = staticmethod(_tape_api_sparse_segment_mean)
-    segment_sqrt_n = staticmethod(_tape_api_sparse_segment_sqrt_n)
     segment_sum = staticmethod(_tape_api_sparse_segment_sum)
     slice = staticmethod(_dualgrad_sparse_functions_slice)
     softmax = staticmethod(_dualgrad_sparse_functions_softmax)
     sparse_dense_matmul = staticmethod(_dualgrad_sparse_functions_sparse_dense_matmul)
-    split = staticmethod(_dualgrad_sparse_functions_split)
     to_dense = staticmethod(_dualgrad_sparse_functions_to_dense)
     transpose = staticmethod(_dualgrad_sparse_functions_transpose)
 sparse: TypeAlias = _sparse

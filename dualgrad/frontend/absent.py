@@ -37,6 +37,7 @@ _ROWS_OF_SPARSE = "write sparse tensors one by one with io.serialize_sparse, or 
 _TRIDIAGONAL = "of matrices of few diagonals there is linalg.tridiagonal_solve: multiply slices by diagonals"
 _STATIC = "use nn.bidirectional_dynamic_rnn, or nn.static_rnn of the inputs and of the reversed inputs"
 _FAMILIES = "out of scope: write the logarithm of the density, or use scipy.stats, whose functions take tensors"
+_OPTIMIZERS = "out of scope: use keras.optimizers, which take graphs' variables too, or train.ExponentialMovingAverage"
 _HASHES = "layers that hash are out of scope: use StringLookup, IntegerLookup, or strings.to_hash_bucket_fast before"
 _OF_KERAS = (
     *("layers.ConvLSTM1D", "layers.ConvLSTM2D", "layers.ConvLSTM3D", "layers.GroupQueryAttention", "losses.Dice"),
@@ -129,6 +130,22 @@ ABSENT: dict[str, str] = {
     **dict.fromkeys(("serialize_many_sparse", "deserialize_many_sparse"), _ROWS_OF_SPARSE),
     **dict.fromkeys(("sparse.to_indicator", "sparse_to_indicator"), "use scatter_nd, or one_hot and reduce_any"),
     **dict.fromkeys(("sparse.reset_shape", "sparse_reset_shape"), "make SparseTensor(x.indices, x.values, shape)"),
+    **dict.fromkeys(("sparse.split", "sparse_split"), "use sparse.slice for each part"),
+    **dict.fromkeys(("sparse.segment_sqrt_n", "sparse_segment_sqrt_n"), "gather rows, and use unsorted_segment_sqrt_n"),
+    **{
+        f"sparse{dot}reduce_{which}_sparse": "reduce the values by their rows with unsorted_segment_sum or _max"
+        for dot in "._"
+        for which in ("sum", "max")
+    },
+    **dict.fromkeys(("op_scope", "variable_op_scope"), "use name_scope and variable_scope with `values`"),
+    "no_regularizer": "leave `regularizer` out",
+    "convert_to_tensor_or_indexed_slices": "use convert_to_tensor, unless it is an IndexedSlices already",
+    **dict.fromkeys(("nest.flatten_dict_items", "nest.assert_shallow_structure"), "use nest.flatten_up_to"),
+    **{
+        f"contrib.opt.{name}Optimizer": _OPTIMIZERS
+        for name in ("Nadam", "AdaMax", "LazyAdam", "AdamW", "MomentumW", "LARS", "MovingAverage")
+    },
+    **dict.fromkeys(("distribute.NcclAllReduce", "distribute.ReductionToOneDevice"), _DEVICES),
     "sparse.map_values": "use x.with_values(function(x.values))",
     "graph_util.remove_training_nodes": "import_graph_def leaves out nothing: use graph_util.extract_sub_graph",
     "summary.tensor_summary": "use summary.histogram or summary.text",

@@ -7,7 +7,6 @@ grouped, a place is one number, counted in row-major order (`_flat`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 from dualgrad.sparse.sparse_tensor import SparseTensor, SparseTensorValue
@@ -244,25 +243,6 @@ def concat(
     return reorder(type(first)(tf.concat(moved, 0), tf.concat([p.values for p in parts], 0), shape))
 
 
-def split(sp_input: Any = None, num_split: Any = None, axis: Any = None, name: str | None = None) -> list[SparseTensor]:
-    """`num_split` parts along an axis; the first ones are larger by one where it does not divide the size."""
-    sp = sparse("split", sp_input)
-    if num_split is None or axis is None:
-        raise ValueError("sparse.split: the arguments `num_split` and `axis` are required")
-    tf, count = sp.tf, int(num_split)
-    along = normalize_axis("sparse.split", int(axis), sp.rank)
-    if count < 1:
-        raise InvalidArgumentError(f"sparse.split: argument `num_split` must be at least 1, got {count}")
-    size = sp.dense_shape[along]
-    each, rest = tf.math.floordiv(size, count), tf.math.floormod(size, count)
-    place = tf.one_hot(along, sp.rank, dtype=tf.int64)
-    bounds = [tf.minimum(rest, tf.constant(i, tf.int64)) + each * i for i in range(count + 1)]
-    return [
-        slice(sp, place * low, tf.where(tf.equal(place, 1), place * (high - low), sp.dense_shape))
-        for low, high in pairwise(bounds)
-    ]
-
-
 # ---- choice ----------------------------------------------------------------------------------------------------------
 
 
@@ -448,5 +428,5 @@ def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
 __all__ = [
     "add", "concat", "expand_dims", "fill_empty_rows", "maximum", "minimum",
     "reduce_max", "reduce_sum", "reorder", "reshape", "retain", "slice",
-    "softmax", "sparse_dense_matmul", "split", "to_dense", "transpose",
+    "softmax", "sparse_dense_matmul", "to_dense", "transpose",
 ]  # fmt: skip
