@@ -68,7 +68,7 @@ BOTH: tuple[tuple[str, str], ...] = (
         "dualgrad.extras.ops.images:",
         (
             "image.convert_image_dtype image.crop_and_resize image.crop_to_bounding_box image.central_crop "
-            "image.flip_left_right image.flip_up_down image.image_gradients image.pad_to_bounding_box image.rot90"
+            "image.flip_left_right image.flip_up_down image.pad_to_bounding_box image.rot90"
         ),
     ),
     (
