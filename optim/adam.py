@@ -73,9 +73,15 @@ def _powers(iterations: Any, beta_1: Any, beta_2: Any, dtype: DType) -> tuple[Op
 
 
 def _adam(
-    gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, power_1: Any, power_2: Any
+    gradient: Any,
+    value: Any,
+    slots: dict[str, Any],
+    hyper: SimpleNamespace,
+    power_1: Any,
+    power_2: Any,
+    nesterov: bool = False,
 ) -> tuple[Any, dict[str, Any]]:
-    """Adam, given β₁ᵗ and β₂ᵗ."""
+    """Adam, given β₁ᵗ and β₂ᵗ; `nesterov` moves by ``β₁ m + (1 - β₁) g`` in place of ``m``."""
     rate = in_common(hyper, "rate", (power_1, power_2, hyper.learning_rate), _rate)
     weights = [in_common(hyper, n, (decay,), _rest) for n, decay in (("m", hyper.beta_1), ("v", hyper.beta_2))]
     squares = of_rows(square, gradient, hyper)
@@ -83,7 +89,10 @@ def _adam(
     scale = new["v"]
     if hyper.amsgrad:
         scale = new["vhat"] = maximum(slots["vhat"], scale)
-    return value - new["m"] * rate / (sqrt(scale) + hyper.epsilon), new
+    mean = new["m"]
+    if nesterov:
+        mean = mean * hyper.beta_1 + gradient * (1 - hyper.beta_1)
+    return value - mean * rate / (sqrt(scale) + hyper.epsilon), new
 
 
 def _rate(power_1: Any, power_2: Any, learning_rate: Any) -> Operand:
@@ -95,12 +104,17 @@ def _rest(decay: Any) -> Operand:
 
 
 def adam_with_powers(
-    gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, state: SimpleNamespace
+    gradient: Any,
+    value: Any,
+    slots: dict[str, Any],
+    hyper: SimpleNamespace,
+    state: SimpleNamespace,
+    nesterov: bool = False,
 ) -> tuple[Any, dict[str, Any]]:
     """`adam`, with the powers of the betas that are kept."""
     given = state.beta1_power, state.beta2_power, dtype_of(value)
     power_1, power_2 = in_common(hyper, "powers", given, lambda x, y, dtype: (cast(x, dtype), cast(y, dtype)))
-    return _adam(gradient, value, slots, hyper, power_1, power_2)
+    return _adam(gradient, value, slots, hyper, power_1, power_2, nesterov)
 
 
 def adamax(

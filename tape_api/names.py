@@ -26,18 +26,22 @@ stats = Later("engine.ops.stats")
 _COLLECTED = ("scope", "loss_collection")
 _DIM = ("labels", "predictions", "axis", "weights", "scope", "loss_collection", "reduction", "dim")
 _BELOW_BOTH = "compat.v1.losses.{} losses.{}"
-_LOSSES: tuple[tuple[str, tuple[Any, ...], str], ...] = (
-    ("mean_squared_error", (), "compat.v1.losses.{}"),
-    ("compute_weighted_loss", (), "compat.v1.losses.{}"),
-    ("cosine_distance", ({"dim": "axis"}, _DIM), "compat.v1.losses.{}"),
-    ("mean_pairwise_squared_error", ({}, ("labels", "predictions", "weights", *_COLLECTED)), "compat.v1.losses.{}"),
-    ("absolute_difference", (), _BELOW_BOTH),
-    ("huber_loss", (), _BELOW_BOTH),
-    ("log_loss", (), _BELOW_BOTH),
-    ("hinge_loss", (), _BELOW_BOTH),
-    ("softmax_cross_entropy", (), _BELOW_BOTH),
-    ("sparse_softmax_cross_entropy", (), _BELOW_BOTH),
-    ("sigmoid_cross_entropy", (), _BELOW_BOTH),
+_LOSSES: tuple[tuple[str, dict[str, Any], str], ...] = (
+    ("mean_squared_error", {}, "compat.v1.losses.{}"),
+    ("compute_weighted_loss", {}, "compat.v1.losses.{}"),
+    ("cosine_distance", {"renames": {"dim": "axis"}, "order": _DIM}, "compat.v1.losses.{}"),
+    (
+        "mean_pairwise_squared_error",
+        {"order": ("labels", "predictions", "weights", *_COLLECTED)},
+        "compat.v1.losses.{}",
+    ),
+    ("absolute_difference", {}, _BELOW_BOTH),
+    ("huber_loss", {}, _BELOW_BOTH),
+    ("log_loss", {}, _BELOW_BOTH),
+    ("hinge_loss", {}, _BELOW_BOTH),
+    ("softmax_cross_entropy", {}, _BELOW_BOTH),
+    ("sparse_softmax_cross_entropy", {}, _BELOW_BOTH),
+    ("sigmoid_cross_entropy", {}, _BELOW_BOTH),
 )
 """TensorFlow 1's losses, of which some are below ``tf.losses`` too: how arguments differ, and the names."""
 
@@ -71,7 +75,7 @@ TABLE = Table(
             "sigmoid_cross_entropy_with_logits weighted_cross_entropy_with_logits",
         ),
         *[
-            (Old(f"dualgrad.extras.ops.losses:{name}", *how, ignored=_COLLECTED), names.replace("{}", name))
+            (Old(f"dualgrad.extras.ops.losses:{name}", **how, ignored=_COLLECTED), names.replace("{}", name))
             for name, how, names in _LOSSES
         ],
         (Old(layers.l2_normalize, {"dim": "axis"}), "math.l2_normalize nn.l2_normalize linalg.l2_normalize"),
