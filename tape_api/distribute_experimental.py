@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tape_api import partitioners
 from tape_api.distribute import (
     CentralStorageStrategy,
     CommunicationImplementation,
@@ -17,4 +18,5 @@ __all__ = [
     "CommunicationImplementation",
     "CommunicationOptions",
     "MultiWorkerMirroredStrategy",
+    "partitioners",
 ]

@@ -146,7 +146,6 @@ ABSENT: dict[str, str] = {
         for name in ("Nadam", "AdaMax", "LazyAdam", "AdamW", "MomentumW", "LARS", "MovingAverage")
     },
     **dict.fromkeys(("distribute.NcclAllReduce", "distribute.ReductionToOneDevice"), _DEVICES),
-    "distribute.experimental.partitioners": _IN_PARTS,
     "image.image_gradients": "subtract slices: image[:, 1:] - image[:, :-1]",
     "sparse.map_values": "use x.with_values(function(x.values))",
     "graph_util.remove_training_nodes": "import_graph_def leaves out nothing: use graph_util.extract_sub_graph",
