@@ -114,7 +114,6 @@ from tape_api import gradients as gradients
 from tape_api import greater as greater
 from tape_api import greater_equal as greater_equal
 from tape_api import group as group
-from tape_api import guarantee_const as guarantee_const
 from tape_api import half as half
 from tape_api import hessians as hessians
 from tape_api import histogram_fixed_width as histogram_fixed_width
@@ -128,7 +127,6 @@ from tape_api import int32 as int32
 from tape_api import int64 as int64
 from tape_api import int8 as int8
 from tape_api import io as io
-from tape_api import is_symbolic_tensor as is_symbolic_tensor
 from tape_api import is_tensor as is_tensor
 from tape_api import layers as layers
 from tape_api import less as less
@@ -165,7 +163,6 @@ from tape_api import one_hot as one_hot
 from tape_api import ones as ones
 from tape_api import ones_initializer as ones_initializer
 from tape_api import ones_like as ones_like
-from tape_api import optimizers as optimizers
 from tape_api import pad as pad
 from tape_api import pow as pow
 from tape_api import primitive as primitive
@@ -265,6 +262,7 @@ from tape_api import _distribute
 from tape_api import _initializers
 from tape_api import _keras
 from tape_api import _metrics
+from tape_api import _optimizers
 from tape_api import _random
 from tape_api import _sparse
 from tape_api import _train
@@ -274,6 +272,7 @@ distribute: TypeAlias = _distribute
 initializers: TypeAlias = _initializers
 keras: TypeAlias = _keras
 metrics: TypeAlias = _metrics
+optimizers: TypeAlias = _optimizers
 random: TypeAlias = _random
 sparse: TypeAlias = _sparse
 train: TypeAlias = _train

@@ -48,7 +48,7 @@ WITHOUT_ROW = {
     "parse_sequences": "takes strings; tests/data/test_examples.py",
     **dict.fromkeys(
         (
-            *("serialize_tensor_op", "parse_tensor_op", "serialize_many_sparse_op", "deserialize_many_sparse_op"),
+            *("serialize_tensor_op", "parse_tensor_op"),
             *("set_operation_op", "set_size_op"),
         ),
         "takes or gives strings; tests/data/test_messages.py",

@@ -56,7 +56,9 @@ left_shift = nondifferentiable(
 right_shift = nondifferentiable(
     "right_shift", _shifted(np.right_shift), args=("x", "y"), accepts=INTEGER, doc="x with its bits moved down by y."
 )
-bitwise_not = nondifferentiable("bitwise_not", np.invert, accepts=INTEGER, doc="Bitwise complement of integers.")
+bitwise_not = nondifferentiable(
+    "bitwise_not", np.invert, accepts=INTEGER, type="Invert", doc="Bitwise complement of integers."
+)
 is_nan = nondifferentiable("is_nan", np.isnan, result=bool_, accepts=INEXACT, doc="Where x is NaN.")
 is_inf = nondifferentiable("is_inf", np.isinf, result=bool_, accepts=INEXACT, doc="Where x is infinite.")
 is_finite = nondifferentiable("is_finite", np.isfinite, result=bool_, accepts=INEXACT, doc="Where x is finite.")

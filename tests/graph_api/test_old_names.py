@@ -101,7 +101,7 @@ def test_gradients_found_by_differences_count_complex_numbers_as_two(call: Any, 
 
 def test_short_functions() -> None:
     a = tf.constant([1, 2, 3, 2])
-    with tf.colocate_with(a), tf.container("mine"), tf.op_scope([a], None, "scope"):
+    with tf.colocate_with(a), tf.container("mine"), tf.name_scope(None, "scope", [a]):
         kept, where = tf.setdiff1d(a, [2])
     assert kept.name.startswith("scope/")
     local = tf.get_local_variable("local", [], initializer=tf.zeros_initializer())

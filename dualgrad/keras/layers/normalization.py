@@ -384,13 +384,3 @@ class SpectralNormalization(Wrapper):
 
 def _unit(x: Any) -> Operand:
     return tf.l2_normalize(x, axis=None, epsilon=1e-12)
-
-
-__all__ = [
-    "BatchNormalization",
-    "GroupNormalization",
-    "LayerNormalization",
-    "RMSNormalization",
-    "SpectralNormalization",
-    "UnitNormalization",
-]
