@@ -18,7 +18,6 @@ from engine.compiler import verify
 from engine.compiler.ir.instruction import is_stateful, without_unused
 from engine.compiler.passes.buffer_assignment import assign_buffers
 from engine.compiler.passes.columns import as_columns
-from engine.compiler.passes.hoisting import hoist
 from engine.compiler.passes.inplace_concat import concat_in_place
 from engine.compiler.passes.inplace_scatter import entries_first, scatter_in_place
 from engine.compiler.passes.nan_checks import speculate
@@ -109,13 +108,6 @@ def _columns(program: Program) -> int:
     return count
 
 
-def _hoisting(program: Program) -> int:
-    program.instructions, count = hoist(
-        program.instructions, program.avals, program.constants, program.orders, program.outputs
-    )
-    return count
-
-
 def _slice_concat(program: Program) -> int:
     live_out = set(program.outputs)
     program.instructions, count = concat_slices(program.instructions, program.avals, program.constants, live_out)
@@ -182,7 +174,6 @@ PIPELINE = (
     Pass("while_merging", "program", "Runs a loop once for its results and for its gradient.", _while_merging),
     Pass("narrowing", "program", "Computes of a value only what is needed and not known to be zero.", _narrowing),
     Pass("columns", "program", "Splits arrays of short rows into vectors, one for each place in a row.", _columns),
-    Pass("hoisting", "program", "Computes functions of a table before many elements are taken from it.", _hoisting),
     Pass("slice_concat", "program", "Copies slices in place of concatenating vectors and indexing.", _slice_concat),
     Pass("slice_sum", "program", "Adds slices where they belong, without zeros around each.", _slice_sum),
     Pass("outer_sum", "program", "Adds up products of columns and rows, several at a time.", _outer_sum),

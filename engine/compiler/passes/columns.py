@@ -22,7 +22,6 @@ import numpy as np
 
 from engine.compiler.ir.instruction import Instruction, is_stateful, without_unused
 from engine.compiler.ir.layout import Order, order_of, order_of_result
-from engine.compiler.passes.column_matrices import ALGEBRA, MOVES, way_of_algebra, way_of_moves
 from engine.compiler.passes.index_maps import BY_LAST, pieces_of, takes_parts, whole, whole_shape
 from engine.compiler.passes.known_cells import RULES, UNKNOWN, Cell, cell_of, is_zero, of_constant
 from engine.compiler.passes.slice_concat import slice_concat
@@ -96,12 +95,6 @@ class _Columns:
         Results that become grids.
     whole : set
         Those of them that something needs as they were.
-    computed : set
-        The results of new instructions.
-    rows : dict
-        Vectors that are rows of blocks: the block, and which row.
-    later : dict
-        Vectors that have been copied to blocks: the row to read from then on.
     """
 
     def __init__(
@@ -119,9 +112,6 @@ class _Columns:
         self.grids: dict[int, Grid] = {}
         self.cells: dict[int, Cell] = {}
         self.seen: dict[Any, int] = {}
-        self.computed: set[int] = set()
-        self.rows: dict[int, tuple[int, int]] = {}
-        self.later: dict[int, int] = {}
         self.out: list[Instruction] = []
         self.makers = {i.outputs[0]: i for i in instructions if i.op in _FOLDED}
 
@@ -143,10 +133,6 @@ class _Columns:
     def is_wide(self, s: int) -> bool:
         """Whether a value with a long axis would be too many vectors."""
         return self.axis(s) is not None and (self.avals[s].size or 0) > _MOST * self.length
-
-    def is_stack(self, s: int) -> bool:
-        """Whether a value is there as an array of matrices, one after the other."""
-        return s not in self.split and len(self.shape(s)) == 3 and self.axis(s) == -3
 
     def is_of_pairs(self, each: Instruction) -> bool:
         """Whether an instruction makes many vectors of few with a table, as differences of all pairs are."""
@@ -214,8 +200,6 @@ class _Columns:
             return self.filled if self.fits(each.outputs[0]) and self.axis(each.outputs[0]) is not None else None
         if op is gather_op:
             return self.gathered if self.gathers(each) else None
-        if op in ALGEBRA or op in MOVES:
-            return way_of_algebra(self, each) if op in ALGEBRA else way_of_moves(self, each)
         if (
             not each.outputs
             or is_stateful(op, params)
@@ -562,9 +546,7 @@ class _Columns:
             aval = op.result_avals(operands, params)
             order = order_of_result(op, [self.orders[s] for s in inputs], operands, params, aval)
             self.seen[key] = value_id = self.new_id(aval, order)
-            self.computed.add(value_id)
-            now = tuple([self.later.get(s, s) for s in inputs])
-            self.out.append(Instruction(op, now, params, (value_id,), where))
+            self.out.append(Instruction(op, inputs, params, (value_id,), where))
         return self.seen[key]
 
     def new_id(self, aval: Aval, order: Order) -> int:
@@ -606,7 +588,7 @@ def _entries(work: _Columns, grid: Grid, where: str) -> Grid:
 
 _FOLDED = (truncate, reshape_to)
 _SUMS = (reduce_sum_op, reduce_euclidean_norm_op, sum_to_like_op)
-_COMPUTES = (*_SUMS, cross_op, matmul_op, einsum_op, *ALGEBRA)
+_COMPUTES = (*_SUMS, cross_op, matmul_op, einsum_op)
 
 
 def _is_of_rows(each: Instruction) -> bool:
