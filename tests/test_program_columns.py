@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import graph_api
+from engine.compiler.ir.code import Code
 from engine.compiler.passes import columns
 from engine.compiler.pipeline import ALL_PASSES
 from engine.core.aval import Aval
@@ -236,7 +237,7 @@ def test_a_sparse_jacobian_of_rows() -> None:
 
 
 def test_a_value_of_two_long_axes_is_no_grid() -> None:
-    work = columns._Columns([], {0: Aval((9, 9), float64), 1: Aval((2, 9, 3), float64)}, {}, {}, 9)
+    work = columns._Columns(Code(avals={0: Aval((9, 9), float64), 1: Aval((2, 9, 3), float64)}), 9)
     assert work.axis(0) is None and work.axis(1) == -2 and work.shape(1) == (2, 1, 3)
 
 

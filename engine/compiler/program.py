@@ -1,9 +1,8 @@
 """`Program`: a straight-line list of kernel calls, and the Python function that runs it.
 
 A program is pure: arrays in, arrays out. State (variables, random counters) has become inputs and outputs by the time
-a program exists. It is in static single assignment form: each value has an id (an int) and is written once, as an
-input, a constant or an instruction's result. A generated Python function executes the instructions. The list of
-instructions is what is pickled; loading it generates the function again.
+a program exists. A generated Python function executes the instructions. The list of instructions is what is pickled;
+loading it generates the function again.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from engine.compiler.ir.code import Code
 from engine.compiler.ir.instruction import Instruction, Size, size_of
-from engine.compiler.ir.layout import Order, packed, unpacked
+from engine.compiler.ir.layout import packed, unpacked
 from engine.compiler.liveness import dying, last_uses, values_of
 from engine.compiler.passes.buffer_assignment import BufferAssignment, into
 from engine.compiler.passes.nan_checks import Speculation, SpeculationFailed, check
 from engine.compiler.updates.deferred_updates import Product, Update
-from engine.core.aval import Aval
 from engine.core.eager import accept, explained
 from engine.executor.staged import Staged, runs_natively
 from engine.runtime import buffer_pool
@@ -38,19 +37,11 @@ _rows = functools.partial(buffer_pool.empty, least=0)
 
 
 @dataclass(slots=True)
-class Program:
+class Program(Code):
     """A compiled trace.
 
     Attributes
     ----------
-    inputs, outputs : tuple of int
-        Value ids of the arguments and results.
-    constants : dict
-        Value id to array.
-    instructions : list of Instruction
-        In the order of execution.
-    avals : dict
-        Shape and dtype of each value.
     report : dict
         What each pass did: its name to the number of values or instructions that it removed or changed.
     speculation : Speculation, optional
@@ -59,8 +50,6 @@ class Program:
         Whether to write out kernels as `Op.inline` says.
     buffers : BufferAssignment, optional
         Where to write large results.
-    orders : dict
-        What is known of how each value lies in memory, for passes.
     stages : dict
         What lowering (``"lowering"``) and each pass behind it left: instructions, or their size once it was pickled.
     native : callable, optional
@@ -72,16 +61,10 @@ class Program:
         position of the second factor, which follows the results asked for, and the product.
     """
 
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    constants: dict[int, Any]
-    instructions: list[Instruction]
-    avals: dict[int, Aval]
     report: dict[str, int] = field(default_factory=dict)
     speculation: Speculation | None = None
     inline: bool = False
     buffers: BufferAssignment | None = None
-    orders: dict[int, Order] = field(default_factory=dict)
     stages: dict[str, list[Instruction] | Size] = field(default_factory=dict)
     native: Callable[..., Any] | None = None
     updates: Sequence[Update] = ()
@@ -372,8 +355,7 @@ class Program:
 
         Examples
         --------
-        >>> from engine.core.aval import Aval
-        >>> from engine.core.dtypes import float64
+        >>>         >>> from engine.core.dtypes import float64
         >>> from engine.core.trace import Trace
         >>> from engine.ops.trig import sin
         >>> from engine.compiler.lowering import lower

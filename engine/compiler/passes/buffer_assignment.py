@@ -11,11 +11,12 @@ A result keeps the order in memory that its op gives it: one that would not be i
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from engine.compiler.ir.code import Code
 from engine.compiler.ir.instruction import Instruction
 from engine.compiler.ir.layout import Order
 from engine.compiler.liveness import Needed, dying, last_uses, placed
@@ -80,28 +81,23 @@ def _bytes(aval: Aval) -> int:
     return (aval.size or 0) * aval.dtype.size
 
 
-def assign_buffers(
-    instructions: Sequence[Instruction],
-    avals: dict[int, Aval],
-    outputs: Collection[int],
-    products: Collection[int],
-    orders: Mapping[int, Order],
-) -> BufferAssignment | None:
+def assign_buffers(code: Code, products: Collection[int]) -> BufferAssignment | None:
     """Where to write the large results of a program; None if none is large.
+
+    One that may not be in C order gets no offset, which `into` would leave unused.
 
     Parameters
     ----------
     products : collection of int
         Positions of unchecked products.
-    orders : mapping
-        How values lie in memory: one that may not be in C order gets no offset, which `into` would leave unused.
     """
+    instructions, avals, orders = code.instructions, code.avals, code.orders
     if not any(_bytes(avals[s]) >= LEAST for each in instructions for s in each.outputs):
         return None
-    last, escaping, live_out = _lifetimes(instructions, outputs)
+    last, escaping, live_out = _lifetimes(instructions, code.outputs)
     # sweeps in chunks are to take little memory: what is in one goes when the next one comes
     in_chunks = _has_chunks(instructions, avals)
-    destinations, concat_rows = concat_destinations(instructions, avals, outputs), {}
+    destinations, concat_rows = concat_destinations(code), {}
     results: set[int] = set()
     needed: dict[int, Needed] = {}
     # by value, the first one in its place: what is written over a value is where that is

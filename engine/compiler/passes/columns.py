@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.compiler.ir.instruction import Instruction, is_stateful, without_unused
-from engine.compiler.ir.layout import Order, order_of, order_of_result
+from engine.compiler.ir.code import Code, key_of_array, reading
+from engine.compiler.ir.instruction import Instruction, is_stateful
+from engine.compiler.ir.layout import Order
 from engine.compiler.passes.index_maps import BY_LAST, pieces_of, takes_parts, whole, whole_shape
 from engine.compiler.passes.known_cells import RULES, UNKNOWN, Cell, cell_of, is_zero, of_constant
 from engine.compiler.passes.slice_concat import slice_concat
 from engine.core.aval import Aval
-from engine.core.dtypes import as_dtype
 from engine.core.op import Op
 from engine.core.structural import broadcast_like_op, contiguous, reshape_to, scale, sum_to_like_op
 from engine.core.sums import add_over
@@ -57,31 +57,20 @@ _GAIN = 1.5
 Grid = Any
 
 
-def as_columns(
-    instructions: Sequence[Instruction],
-    avals: dict[int, Aval],
-    constants: dict[int, Any],
-    orders: dict[int, Order],
-    outputs: Sequence[int],
-) -> tuple[list[Instruction], int]:
-    """The instructions with arrays of short rows split, and how many instructions were.
-
-    Parameters
-    ----------
-    avals, constants, orders : dict
-        Of all values; those of new ones are added.
-    outputs : sequence of int
-        Value ids that are live-out.
-    """
-    values = [(i.inputs if i.op is unstack_op else i.outputs)[0] for i in instructions if _is_of_rows(i)]
-    shapes = [whole_shape(avals[s]) for s in values if avals[s].is_static]
+def as_columns(code: Code) -> int:
+    """Split arrays of short rows, where that pays; how many."""
+    values = [(i.inputs if i.op is unstack_op else i.outputs)[0] for i in code.instructions if _is_of_rows(i)]
+    shapes = [whole_shape(code.avals[s]) for s in values if code.avals[s].is_static]
     lengths = Counter(max(shape) for shape in shapes if len(shape) > 1 and shape[-1] <= _SHORT)
     ((length, _),) = lengths.most_common(1) or [(0, 0)]
     if length < _LONG:
-        return list(instructions), 0
-    work = _Columns(instructions, avals, constants, orders, length)
-    work.choose(outputs)
-    return (work.rewritten(outputs), len(work.split)) if work.pays(outputs) else (list(instructions), 0)
+        return 0
+    work = _Columns(code, length)
+    work.choose()
+    if not work.pays():
+        return 0
+    work.rewrite()
+    return len(work.split)
 
 
 class _Columns:
@@ -97,23 +86,16 @@ class _Columns:
         Those of them that something needs as they were.
     """
 
-    def __init__(
-        self,
-        instructions: Sequence[Instruction],
-        avals: dict[int, Aval],
-        constants: dict[int, Any],
-        orders: dict[int, Order],
-        length: int,
-    ) -> None:
-        self.instructions, self.avals, self.constants, self.orders = instructions, avals, constants, orders
-        self.length = length
+    def __init__(self, code: Code, length: int) -> None:
+        self.code, self.instructions, self.length = code, code.instructions, length
+        self.avals, self.constants, self.orders = code.avals, code.constants, code.orders
         self.split: set[int] = set()
         self.whole: set[int] = set()
         self.grids: dict[int, Grid] = {}
         self.cells: dict[int, Cell] = {}
         self.seen: dict[Any, int] = {}
         self.out: list[Instruction] = []
-        self.makers = {i.outputs[0]: i for i in instructions if i.op in _FOLDED}
+        self.makers = {i.outputs[0]: i for i in code.instructions if i.op in _FOLDED}
 
     def axis(self, s: int) -> int | None:
         """The long axis of a value, counted from the end; None if there is none, or none that is alone."""
@@ -149,9 +131,9 @@ class _Columns:
 
     # ---- what is split -----------------------------------------------------------------------------------------------
 
-    def choose(self, outputs: Sequence[int]) -> None:
+    def choose(self) -> None:
         """Find what is split: not what something else needs in an order that is not C's."""
-        exact = set(outputs)
+        exact = set(self.code.outputs)
         for each in reversed(self.instructions):
             lies = all(s not in exact or self.orders[s] is Order.CONTIGUOUS for s in each.outputs)
             if lies and self.way(each) is not None:
@@ -162,7 +144,7 @@ class _Columns:
                 exact.update(each.inputs)
         self.whole = self.split & exact
 
-    def pays(self, outputs: Sequence[int]) -> bool:
+    def pays(self) -> bool:
         """Whether enough is computed of what is split."""
         sizes = {s: self.avals[s].size or 0 for i in self.instructions for s in (*i.inputs, *i.outputs)}
         several = [
@@ -481,14 +463,13 @@ class _Columns:
 
     # ---- new instructions --------------------------------------------------------------------------------------------
 
-    def rewritten(self, outputs: Sequence[int]) -> list[Instruction]:
-        """The new instructions."""
+    def rewrite(self) -> None:
+        """Put the new instructions in place of the old ones."""
+        gone = self.split - self.whole
         for each in self.instructions:
             if self.split.isdisjoint(each.outputs):
                 # only the shapes of other operands count
-                inputs = tuple([self.blank(s) if s in self.split - self.whole else s for s in each.inputs])
-                same = inputs == each.inputs
-                self.out.append(each if same else Instruction(each.op, inputs, each.params, each.outputs, each.where))
+                self.out.append(reading(each, {s: self.blank(s) for s in each.inputs if s in gone}))
                 continue
             way = self.way(each)
             assert way is not None
@@ -496,7 +477,8 @@ class _Columns:
                 self.grids[s] = grid
                 if s in self.whole:
                     self.put_together(s, grid, each.where)
-        return without_unused(self.out, outputs)
+        self.code.instructions = self.out
+        self.code.drop_unused()
 
     def put_together(self, s: int, grid: Grid, where: str) -> None:
         """A value as it was, by its own id."""
@@ -531,31 +513,18 @@ class _Columns:
 
     def constant(self, array: np.ndarray) -> int:
         """The id of a constant."""
-        once = array[(0,) * array.ndim] if not any(array.strides) else array
-        key = "constant", array.dtype.str, array.shape, array.strides, once.tobytes() if once.nbytes < 64 else id(array)
+        key = key_of_array(array)
         if key not in self.seen:
-            self.seen[key] = value_id = self.new_id(Aval(array.shape, as_dtype(array.dtype)), order_of(array))
-            self.constants[value_id] = array
+            self.seen[key] = self.code.new_constant(array)
         return self.seen[key]
 
     def new(self, op: Op, inputs: tuple[int, ...], params: dict[str, Any], where: str = "") -> int:
         """The id of the result of an op, which may be there already."""
         key = op, inputs, repr(params) if op is not slice_concat else id(params)
         if key not in self.seen:
-            operands = [self.avals[s] for s in inputs]
-            aval = op.result_avals(operands, params)
-            order = order_of_result(op, [self.orders[s] for s in inputs], operands, params, aval)
-            self.seen[key] = value_id = self.new_id(aval, order)
-            self.out.append(Instruction(op, inputs, params, (value_id,), where))
+            self.out.append(self.code.new(op, inputs, params, where))
+            (self.seen[key],) = self.out[-1].outputs
         return self.seen[key]
-
-    def new_id(self, aval: Aval, order: Order) -> int:
-        """A fresh value id."""
-        value_id = len(self.avals)
-        while value_id in self.avals:
-            value_id += 1
-        self.avals[value_id], self.orders[value_id] = aval, order
-        return value_id
 
 
 class _Entry:

@@ -12,14 +12,14 @@ the masks that say what was chosen, until there is a NaN (`without_choices`).
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from engine.compiler.ir.instruction import Instruction, is_stateful, without_unused
+from engine.compiler.ir.code import Code, reading
+from engine.compiler.ir.instruction import Instruction, without_unused
 from engine.compiler.ir.kernels import instruction_op
 from engine.core.aval import Aval
 from engine.core.dtypes import bool_
@@ -56,11 +56,12 @@ def check(x: Any) -> None:
         raise SpeculationFailed
 
 
-def speculate(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> Speculation:
+def speculate(code: Code) -> Speculation:
     """Which products of a program without effects need no check, and which results to check instead.
 
     For each product that is the smallest result that must be NaN if the product is.
     """
+    instructions, avals = code.instructions, code.avals
     if not any(instruction.op is scale for instruction in instructions):
         return Speculation(frozenset(), frozenset())
     users: dict[int, list[int]] = {}
@@ -119,27 +120,25 @@ _FEWEST, _EQUAL = 4, 2
 and of one of what equals something, as few elements equal an extreme."""
 
 
-@dataclass
-class Plain:
+class Plain(Code):
     """A program's instructions without the choices that only a NaN needs: `no_nan` tells whether there is one."""
 
-    of: Any
-    instructions: list[Instruction]
-    outputs: tuple[int, ...]
-    avals: dict[int, Aval]
+    def __init__(self, of: Any, instructions: list[Instruction], outputs: tuple[int, ...]) -> None:
+        super().__init__(of.inputs, outputs, of.constants, instructions, {**of.avals}, {**of.orders})
+        self.of = of
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.of, name)
 
 
-def without_choices(program: Any) -> Plain | None:
+def without_choices(program: Code) -> Plain | None:
     """The program without `keep_chosen` and the masks for it, as far as one of its results tells of any NaN.
 
     A sweep that starts from numbers that may be zero, as in the body of a loop, keeps masks of what was chosen, which
     take longer than its products. They matter where a product is NaN only.
     """
     instructions, avals = program.instructions, program.avals
-    if not any(i.op is keep_chosen for i in instructions) or any(is_stateful(i.op, i.params) for i in instructions):
+    if not any(i.op is keep_chosen for i in instructions) or program.is_stateful:
         return None
     makers = {s: i.op for i in instructions for s in i.outputs}
     masks = _masks(instructions, avals)
@@ -212,19 +211,14 @@ def _plain(program: Any, found: dict[int, int], checked: Sequence[Instruction]) 
     if not found or len(set(outputs)) < len(set(program.outputs)):
         # two results would be one array
         return None
-    left = [
-        Instruction(i.op, tuple(map(source, i.inputs)), i.params, i.outputs, i.where)
-        for i in program.instructions
-        if i.outputs[0] not in found
-    ]
+    by = {s: source(s) for s in found}
+    left = [reading(i, by) for i in program.instructions if i.outputs[0] not in found]
     needed = dict.fromkeys(source(i.outputs[0]) for i in checked)
-    left = without_unused(left, (*outputs, *needed))
-    new = itertools.count(max(program.avals) + 1)
-    told = {s: next(new) for s in needed}
+    plain = Plain(program, without_unused(left, (*outputs, *needed)), outputs)
+    checks = {s: plain.new(no_nan, (s,), {}) for s in needed}
     at_once = {s for s in needed if (program.avals[s].size or 0) > _LARGEST}
-    checks = {s: Instruction(no_nan, (s,), {}, (number,)) for s, number in told.items()}
     every: list[Instruction] = []
-    for i in left:
+    for i in plain.instructions:
         every += [i, *[checks[s] for s in i.outputs if s in at_once]]
-    every += [each for s, each in checks.items() if s not in at_once]
-    return Plain(program, every, outputs, {**program.avals, **dict.fromkeys(told.values(), Aval((), bool_))})
+    plain.instructions = every + [each for s, each in checks.items() if s not in at_once]
+    return plain

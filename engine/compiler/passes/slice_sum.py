@@ -7,12 +7,13 @@ goes through all of the result three times; to add the slice where it belongs go
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.compiler.ir.instruction import Instruction, without_unused
+from engine.compiler.ir.code import Code
+from engine.compiler.ir.instruction import Instruction
 from engine.compiler.ir.kernels import instruction_op
 from engine.core.aval import Aval
 from engine.core.op import Op
@@ -115,90 +116,81 @@ def _places(op: Op) -> bool:
     return op is getitem_back_op or op is slice_sum
 
 
-def sum_slices(
-    instructions: Sequence[Instruction], avals: dict[int, Aval], outputs: Collection[int]
-) -> tuple[list[Instruction], int]:
-    """The instructions with sums of slices among zeros replaced, and how many additions were.
+def sum_slices(code: Code) -> int:
+    """Replace sums of slices among zeros; how many additions."""
+    made = {i.outputs[0]: i for i in code.instructions if _places(i.op) or i.op in (negative, multiply)}
+    slices = Counter([code.avals[s].shape for s, i in made.items() if _places(i.op)])
+    if not slices:
+        return 0
+    terms = _Terms(made, code.avals, code.uses())
 
-    Parameters
-    ----------
-    outputs : collection of int
-        Value ids that are live-out.
-    """
-    made = {i.outputs[0]: i for i in instructions if _places(i.op) or i.op in (negative, multiply)}
-    if not any(_places(i.op) for i in made.values()):
-        return list(instructions), 0
-    uses = Counter([*(s for i in instructions for s in i.inputs), *outputs])
-    slices = Counter([avals[s].shape for s, i in made.items() if _places(i.op)])
-    out, count = [], 0
-    for instruction in instructions:
-        new = instruction
-        if instruction.op is add and _pays(aval := avals[instruction.outputs[0]], slices[aval.shape]):
-            new = _replaced(instruction, made, avals, uses) or instruction
-        if new is not instruction:
+    def replaced(each: Instruction) -> list[Instruction] | None:
+        if each.op is not add or not _pays(out := code.avals[each.outputs[0]], slices[out.shape]):
+            return None
+        new = terms.added(each)
+        if new is not None:
             made[new.outputs[0]] = new
-            count += 1
-        out.append(new)
-    return (without_unused(out, outputs), count) if count else (out, 0)
+        return None if new is None else [new]
+
+    return code.rewrite(replaced)
 
 
 def _pays(aval: Aval, slices: int) -> bool:
     return aval.is_static and aval.dtype.is_floating and (aval.size or 0) * aval.dtype.size * slices >= _LEAST
 
 
-def _replaced(
-    instruction: Instruction, made: dict[int, Instruction], avals: dict[int, Aval], uses: Counter[int]
-) -> Instruction | None:
-    """An addition of a slice among zeros, or of anything to a sum of such."""
-    out = avals[instruction.outputs[0]]
-    if any(avals[s].shape != out.shape for s in instruction.inputs):
-        return None
-    first, last = [_term(s, made, avals, uses) for s in instruction.inputs]
-    if len(last[1]) > 1 or (len(first[1]) == 1 and last[1] == _ALL):
-        # in sums of two the order does not matter
-        first, last = last, first
-    if len(last[1]) > 1 or first[1] == last[1] == _ALL:
-        return None
-    params = {"aval": out, "keys": (*first[1], *last[1]), "hows": first[2] + last[2]}
-    return Instruction(slice_sum, (*first[0], *last[0]), params, instruction.outputs, instruction.where)
-
-
 _ALL: tuple[Key, ...] = ((),)
 """The key of what is everywhere."""
 
 
-def _term(
-    s: int, made: dict[int, Instruction], avals: dict[int, Aval], uses: Counter[int]
-) -> tuple[tuple[int, ...], tuple[Key, ...], str]:
-    """The terms of a value, where each belongs, and how it is added; by default itself, everywhere."""
-    source = made.get(s)
-    if source is not None and uses[s] == 1:
-        if source.op is slice_sum:
-            return source.inputs, source.params["keys"], source.params["hows"]
-        key = _key(source, avals[s])
-        if key is not None:
-            operands, how = _added(source.inputs[0], made, avals, uses)
-            return operands, (key,), how
-    operands, how = _added(s, made, avals, uses)
-    return operands, _ALL, how
+class _Terms(NamedTuple):
+    """What makes values that slices may be added to, and how often each is used."""
 
+    made: dict[int, Instruction]
+    avals: dict[int, Aval]
+    uses: Counter[int]
 
-def _added(
-    s: int, made: dict[int, Instruction], avals: dict[int, Aval], uses: Counter[int]
-) -> tuple[tuple[int, ...], str]:
-    """How a value is added: signs are dropped, and a product that nobody else needs is made on the way."""
-    positive = alone = True
-    factor: tuple[int, ...] = ()
-    while (source := made.get(s)) is not None:
-        alone = alone and uses[s] == 1
-        if source.op is negative:
-            (s,), positive = source.inputs, not positive
-            continue
-        number = [k for k, of in enumerate(source.inputs) if avals[of].shape == ()]
-        if source.op is not multiply or not alone or factor or len(number) != 1:
-            break
-        factor, s = (source.inputs[number[0]],), source.inputs[1 - number[0]]
-    return (s, *factor), ("AB" if factor else "+-")[not positive]
+    def added(self, each: Instruction) -> Instruction | None:
+        """An addition of a slice among zeros, or of anything to a sum of such."""
+        out = self.avals[each.outputs[0]]
+        if any(self.avals[s].shape != out.shape for s in each.inputs):
+            return None
+        first, last = map(self.of, each.inputs)
+        if len(last[1]) > 1 or (len(first[1]) == 1 and last[1] == _ALL):
+            # in sums of two the order does not matter
+            first, last = last, first
+        if len(last[1]) > 1 or first[1] == last[1] == _ALL:
+            return None
+        params = {"aval": out, "keys": (*first[1], *last[1]), "hows": first[2] + last[2]}
+        return Instruction(slice_sum, (*first[0], *last[0]), params, each.outputs, each.where)
+
+    def of(self, s: int) -> tuple[tuple[int, ...], tuple[Key, ...], str]:
+        """The terms of a value, where each belongs, and how it is added; by default itself, everywhere."""
+        source = self.made.get(s)
+        if source is not None and self.uses[s] == 1:
+            if source.op is slice_sum:
+                return source.inputs, source.params["keys"], source.params["hows"]
+            key = _key(source, self.avals[s])
+            if key is not None:
+                operands, how = self.signed(source.inputs[0])
+                return operands, (key,), how
+        operands, how = self.signed(s)
+        return operands, _ALL, how
+
+    def signed(self, s: int) -> tuple[tuple[int, ...], str]:
+        """How a value is added: signs are dropped, and a product that nobody else needs is made on the way."""
+        positive = alone = True
+        factor: tuple[int, ...] = ()
+        while (source := self.made.get(s)) is not None:
+            alone = alone and self.uses[s] == 1
+            if source.op is negative:
+                (s,), positive = source.inputs, not positive
+                continue
+            number = [k for k, of in enumerate(source.inputs) if self.avals[of].shape == ()]
+            if source.op is not multiply or not alone or factor or len(number) != 1:
+                break
+            factor, s = (source.inputs[number[0]],), source.inputs[1 - number[0]]
+        return (s, *factor), ("AB" if factor else "+-")[not positive]
 
 
 def _key(instruction: Instruction, out: Aval) -> Key | None:
