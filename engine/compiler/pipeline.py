@@ -19,7 +19,6 @@ from engine.compiler.passes.buffer_assignment import assign_buffers
 from engine.compiler.passes.columns import as_columns
 from engine.compiler.passes.inplace_concat import concat_in_place
 from engine.compiler.passes.inplace_scatter import at_entries
-from engine.compiler.passes.nan_checks import speculate
 from engine.compiler.passes.narrowing import narrow
 from engine.compiler.passes.outer_sum import sum_outers
 from engine.compiler.passes.slice_concat import concat_slices
@@ -79,22 +78,13 @@ def _yes(value: bool) -> str:
     return "yes" if value else "no"
 
 
-def _speculative_nan_checks(program: Program) -> int:
-    # after a NaN the program is run a second time, so it must have no effects
-    if program.is_stateful:
-        return 0
-    found = speculate(program)
-    program.speculation = found if found.products else None
-    return len(found.products)
-
-
 def _inlining(program: Program) -> int:
     program.inline = True
     return 0
 
 
 def _buffer_assignment(program: Program) -> int:
-    program.buffers = assign_buffers(program, () if program.speculation is None else program.speculation.products)
+    program.buffers = assign_buffers(program)
     return 0 if program.buffers is None else len(program.buffers.offsets) + len(program.buffers.results)
 
 
@@ -126,12 +116,6 @@ PIPELINE = (
         at_entries,
     ),
     Pass("inplace_concat", "program", "Writes the operands of a large concat straight into it.", concat_in_place),
-    Pass(
-        "speculative_nan_checks",
-        "program",
-        "Multiplies without a check for each product and checks a later result; after a NaN the program runs again.",
-        _speculative_nan_checks,
-    ),
     Pass("inlining", "program", "Writes NumPy calls out in the generated code (`Op.inline`).", _inlining),
     Pass("buffer_assignment", "buffers", "Gives large intermediates offsets in one block.", _buffer_assignment),
 )

@@ -19,7 +19,6 @@ from engine.compiler.ir.instruction import Instruction
 from engine.compiler.ir.layout import same_layout
 from engine.compiler.passes.buffer_assignment import assign_buffers
 from engine.compiler.passes.inplace_scatter import write_entries
-from engine.compiler.passes.nan_checks import speculate
 from engine.compiler.program import Program, located
 from engine.core.aval import Aval
 from engine.ops.arithmetic import add
@@ -179,11 +178,8 @@ def _planned(body: ClosedFunction, count: int) -> _Plan | None:
     parts = program.constants, program.instructions, avals, program.orders
     changed = Program(program.inputs, tuple(outputs), *parts, inline=program.inline)
     changed.drop_unused()
-    if program.speculation is not None:
-        speculation = speculate(changed)
-        changed.speculation = speculation if speculation.products else None
     if program.buffers is not None:
-        changed.buffers = assign_buffers(changed, () if changed.speculation is None else changed.speculation.products)
+        changed.buffers = assign_buffers(changed)
     constants = {i for i, s in enumerate(outputs[: len(program.outputs)]) if s in program.constants}
     return _Plan(changed, constants, writes)
 

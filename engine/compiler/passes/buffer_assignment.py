@@ -81,15 +81,10 @@ def _bytes(aval: Aval) -> int:
     return (aval.size or 0) * aval.dtype.size
 
 
-def assign_buffers(code: Code, products: Collection[int]) -> BufferAssignment | None:
+def assign_buffers(code: Code) -> BufferAssignment | None:
     """Where to write the large results of a program; None if none is large.
 
     One that may not be in C order gets no offset, which `into` would leave unused.
-
-    Parameters
-    ----------
-    products : collection of int
-        Positions of unchecked products.
     """
     instructions, avals, orders = code.instructions, code.avals, code.orders
     if not any(_bytes(avals[s]) >= LEAST for each in instructions for s in each.outputs):
@@ -104,7 +99,7 @@ def assign_buffers(code: Code, products: Collection[int]) -> BufferAssignment | 
     place_of: dict[int, int] = {}
     for i, (instruction, dead) in enumerate(zip(instructions, dying(last, len(instructions)), strict=True)):
         value_id = instruction.outputs[0] if len(instruction.outputs) == 1 else -1
-        if value_id < 0 or _bytes(avals[value_id]) < LEAST or not (i in products or _takes_out(instruction, avals)):
+        if value_id < 0 or _bytes(avals[value_id]) < LEAST or not _takes_out(instruction, avals):
             continue
         if value_id in destinations:
             concat_rows[value_id] = destinations[value_id]
@@ -112,8 +107,8 @@ def assign_buffers(code: Code, products: Collection[int]) -> BufferAssignment | 
             results.add(value_id)
         elif not in_chunks and value_id not in escaping and orders.get(value_id) is Order.CONTIGUOUS:
             # an elementwise op may write over an operand of the same shape that is dead
-            elementwise = i in products or instruction.op.is_ufunc
-            there = [place_of[s] for s in dead if elementwise and s in place_of and avals[s] == avals[value_id]]
+            over = [s for s in dead if s in place_of and avals[s] == avals[value_id]] if instruction.op.is_ufunc else []
+            there = [place_of[s] for s in over]
             place = place_of[value_id] = there[0] if there else value_id
             first = needed[place].first if there else i
             needed[place] = Needed(-(-_bytes(avals[value_id]) // _ALIGN) * _ALIGN, first, last[value_id])

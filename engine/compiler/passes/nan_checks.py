@@ -1,19 +1,14 @@
-"""Speculative NaN checks: a program multiplies without checks and looks for a NaN once, at a later result.
+"""Speculative NaN checks: the native executor runs a program without the choices that only a NaN needs.
 
-`engine.core.structural.scale` multiplies a cotangent by a partial derivative, but a zero stays zero even if the partial
-is infinite or NaN there. So it looks at each of its results for a NaN, which in small programs costs as much as
-multiplying. But the ops behind it in a sweep propagate NaN: sums and products of a NaN are NaN. So it is enough to
-multiply with `numpy.multiply` and to check one result through which all products must pass. If there is no NaN, no zero
-has met an infinity and each product was right to the bit. If there is one, the program runs again, with `scale` itself.
-
-Likewise `keep_chosen` makes a NaN zero where nobody chose the element. The native executor leaves it out, and with it
-the masks that say what was chosen, until there is a NaN (`without_choices`).
+A product with a partial derivative of a chosen zero stays zero even if the partial is infinite or NaN there:
+`keep_chosen` makes such a NaN zero where nobody chose the element. But the ops behind it in a sweep propagate NaN: sums
+and products of a NaN are NaN. So the executor leaves `keep_chosen` out, and with it the masks that say what was chosen,
+and looks at a result through which all must pass. If there is a NaN in it, the program runs again, with the choices.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +20,7 @@ from engine.core.aval import Aval
 from engine.core.dtypes import bool_
 from engine.core.op import Op
 from engine.core.sparsity import along
-from engine.core.structural import has_nan, scale, sum_to_like_op
+from engine.core.structural import has_nan, sum_to_like_op
 from engine.ops.arithmetic import maximum
 from engine.ops.compare import equal, keep_chosen
 
@@ -34,73 +29,16 @@ class SpeculationFailed(Exception):
     """Raised by `check` inside a program, and caught by what runs it."""
 
 
-@dataclass(frozen=True)
-class Speculation:
-    """The checks on which a program may speculate.
-
-    Attributes
-    ----------
-    products : set of int
-        Positions of `scale` instructions that may multiply without a check.
-    checks : set of int
-        Positions of instructions whose result to check.
-    """
-
-    products: frozenset[int]
-    checks: frozenset[int]
-
-
 def check(x: Any) -> None:
     """Raise `SpeculationFailed` if there is a NaN (or, among complex numbers, an infinity)."""
     if has_nan(x):
         raise SpeculationFailed
 
 
-def speculate(code: Code) -> Speculation:
-    """Which products of a program without effects need no check, and which results to check instead.
-
-    For each product that is the smallest result that must be NaN if the product is.
-    """
-    instructions, avals = code.instructions, code.avals
-    if not any(instruction.op is scale for instruction in instructions):
-        return Speculation(frozenset(), frozenset())
-    users: dict[int, list[int]] = {}
-    products: set[int] = set()
-    checks: set[int] = set()
-    watched: set[int] = set()
-    smallest: dict[int, tuple[int, int]] = {}
-    for i in reversed(range(len(instructions))):
-        instruction = instructions[i]
-        op = instruction.op
-        value_id = instruction.outputs[0] if len(instruction.outputs) == 1 else -1
-        size = avals[value_id].size if value_id >= 0 else None
-        if size and avals[value_id].dtype.is_differentiable:
-            # the smallest result that is NaN if this one is, as (size, -position); a view is as good as what it shows
-            by = users.get(value_id, ())
-            sizes = [smallest[user] for user in by if user in smallest]
-            if not op.shares:
-                sizes.append((size, -i))
-            if sizes:
-                smallest[i] = min(sizes)
-            if not watched.isdisjoint(by):
-                watched.add(i)
-            if op is scale:
-                products.add(i)
-                if i not in watched:
-                    checks.add(-smallest[i][1])
-                    watched.add(i)
-        for operand in _kept(instruction):
-            users.setdefault(operand, []).append(i)
-    return Speculation(frozenset(products), frozenset(checks))
-
-
 def _kept(instruction: Instruction) -> Sequence[int]:
     """The operands each NaN of which makes a NaN in the result."""
     inputs = instruction.inputs
     return [inputs[k] for k in instruction.op.nan_keepers(instruction.params, len(inputs))]
-
-
-# ---- choices ---------------------------------------------------------------------------------------------------------
 
 
 def _no_nan(x: Any) -> np.ndarray:
