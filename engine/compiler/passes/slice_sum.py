@@ -17,7 +17,7 @@ from engine.compiler.ir.instruction import Instruction
 from engine.compiler.ir.kernels import instruction_op
 from engine.core.aval import Aval
 from engine.core.op import Op
-from engine.ops.arithmetic import add, multiply, negative
+from engine.ops.arithmetic import add, negative
 from engine.ops.indexing import getitem_back_op, numpy_key
 from engine.runtime.buffer_pool import empty
 from engine.runtime.tuning import TUNING
@@ -30,43 +30,34 @@ Box = tuple[tuple[int, int], ...]
 """Per axis, where it begins and ends."""
 
 
-Term = tuple[Key, str, Any, Any]
-"""Where an array belongs, how it is added, the array, and the number that it is multiplied by, or None.
+def added_up(
+    out: Any, parts: Sequence[Any], keys: Sequence[Key], hows: str, write: Callable[[Any, Key, Any], None]
+) -> Any:
+    """Fill an array with a sum of parts, each of which belongs somewhere and is added or subtracted: "+", "-".
 
-It is added as a letter says: "+", "-", and "A", "B" for its product with the number.
-"""
-
-
-def terms_of(operands: Sequence[Any], keys: Sequence[Key], hows: str) -> list[Term]:
-    """The terms, one after the other."""
-    values = iter(operands)
-    return [
-        (key, how, next(values), next(values) if how in "AB" else None) for key, how in zip(keys, hows, strict=True)
-    ]
-
-
-def added_up(out: Any, terms: Sequence[Term], write: Callable[[Any, Key, Any], None]) -> Any:
-    """Fill an array with a sum.
-
-    Where a term has nothing it would add 0, which makes a zero positive: once, at the end, is as good.
+    Where a part has nothing it would add 0, which makes a zero positive: once, at the end, is as good.
     """
-    boxes = [box_of(out.shape, key) for key, *_ in terms]
-    for k, (key, how, x, factor) in enumerate(terms):
-        part = x if factor is None else x * factor
-        if k == 0:
-            write(out, key, part if how in "+A" else -part)
-            zero = np.zeros((), out.dtype)
-            for edge in _around(out.shape, boxes[0]):
-                write(out, edge, zero)
-            continue
+    boxes = [box_of(out.shape, key) for key in keys]
+    if keys[0] == () and hows[0] == "+":
+        # a slice is added on the way to where the first part is copied anyway
+        (first, second, *rest), at = parts, keys[1]
+        for edge in _around(boxes[0], boxes[1]):
+            write(out, edge, first[edge])
+        (np.add if hows[1] == "+" else np.subtract)(first[at], second, out=out[at])
+    else:
+        (first, *rest), zero = parts, np.zeros((), out.dtype)
+        write(out, keys[0], first if hows[0] == "+" else -first)
+        for edge in _around(box_of(out.shape, ()), boxes[0]):
+            write(out, edge, zero)
+    for part, key, how in zip(rest, keys[-len(rest) :], hows[-len(rest) :], strict=True) if rest else ():
         here = out[key]
-        if how in "+A":
+        if how == "+":
             here += part
         else:
             here -= part
-    for edge in _around(out.shape, _common(boxes)):
+    for edge in _around(_hull(boxes), _common(boxes)):
         here = out[edge]
-        here += zero[()]
+        here += out.dtype.type(0)
     return out
 
 
@@ -86,12 +77,17 @@ def _common(boxes: Sequence[Box]) -> Box:
     return tuple([(a, max(a, b)) for a, b in ends])
 
 
-def _around(shape: Sequence[int], box: Box) -> list[Key]:
-    """The surroundings of a box: slices along the first axis, and those of the rest along the others."""
+def _hull(boxes: Sequence[Box]) -> Box:
+    """The least box around several: no part has anything around it, where zeros are."""
+    return tuple([(min(a for a, _ in axis), max(b for _, b in axis)) for axis in zip(*boxes, strict=True)])
+
+
+def _around(outer: Box, box: Box) -> list[Key]:
+    """The surroundings of a box in another: slices along the first axis, and those of the rest along the others."""
     keys: list[Key] = []
     inside: Key = ()
-    for d, (start, end) in zip(shape, box, strict=True):
-        keys += [(*inside, slice(a, b)) for a, b in ((0, start), (end, d)) if a < b]
+    for (low, high), (start, end) in zip(outer, box, strict=True):
+        keys += [(*inside, slice(a, b)) for a, b in ((low, start), (end, high)) if a < b]
         inside = (*inside, slice(start, end))
         if start >= end:
             break
@@ -101,11 +97,9 @@ def _around(shape: Sequence[int], box: Box) -> list[Key]:
 slice_sum = instruction_op(
     "slice_sum",
     __name__,
-    lambda *operands, aval, keys, hows: added_up(
-        empty(aval.shape, aval.dtype.numpy), terms_of(operands, keys, hows), _write
-    ),
+    lambda *operands, aval, keys, hows: added_up(empty(aval.shape, aval.dtype.numpy), operands, keys, hows, _write),
     lambda *operands, aval, keys, hows: aval,
-    "The sum of arrays, with signs and factors, the later ones of which are zero but for a slice.",
+    "The sum of arrays, with signs, the later ones of which are zero but for a slice.",
     flops=lambda operands, results, params: sum([a.size or 0 for a in operands[1:]]),
     keeps_nan=None,
 )
@@ -118,7 +112,7 @@ def _places(op: Op) -> bool:
 
 def sum_slices(code: Code) -> int:
     """Replace sums of slices among zeros; how many additions."""
-    made = {i.outputs[0]: i for i in code.instructions if _places(i.op) or i.op in (negative, multiply)}
+    made = {i.outputs[0]: i for i in code.instructions if _places(i.op) or i.op is negative}
     slices = Counter([code.avals[s].shape for s, i in made.items() if _places(i.op)])
     if not slices:
         return 0
@@ -178,19 +172,11 @@ class _Terms(NamedTuple):
         return operands, _ALL, how
 
     def signed(self, s: int) -> tuple[tuple[int, ...], str]:
-        """How a value is added: signs are dropped, and a product that nobody else needs is made on the way."""
-        positive = alone = True
-        factor: tuple[int, ...] = ()
-        while (source := self.made.get(s)) is not None:
-            alone = alone and self.uses[s] == 1
-            if source.op is negative:
-                (s,), positive = source.inputs, not positive
-                continue
-            number = [k for k, of in enumerate(source.inputs) if self.avals[of].shape == ()]
-            if source.op is not multiply or not alone or factor or len(number) != 1:
-                break
-            factor, s = (source.inputs[number[0]],), source.inputs[1 - number[0]]
-        return (s, *factor), ("AB" if factor else "+-")[not positive]
+        """How a value is added, without the signs before it."""
+        positive = True
+        while (source := self.made.get(s)) is not None and source.op is negative:
+            (s,), positive = source.inputs, not positive
+        return (s,), "+" if positive else "-"
 
 
 def _key(instruction: Instruction, out: Aval) -> Key | None:
