@@ -1,9 +1,9 @@
 """Columns: arrays of many short rows become vectors, one for each place in a row.
 
 A loop over ``[p, 3]`` that meets ``[p, 1]`` goes three elements at a time, and cannot run tile by tile with others. As
-three vectors of `p` numbers each, the same elementwise ops are full loops, and sums of rows, cross products, products
-of small matrices and slices of columns are no more than arithmetic on vectors. So the two spellings of a formula, by
-rows and by columns, are one program.
+three vectors of `p` numbers each, the same elementwise ops are full loops, and sums of rows, cross products and slices
+of columns are no more than arithmetic on vectors. So the two spellings of a formula, by rows and by columns, are one
+program.
 
 A value is a *grid*: an array of value ids in which the long axis has size one. Ids stand for vectors along that axis,
 or for numbers. NumPy's own indexing and broadcasting of the grid says what moves where.
@@ -30,17 +30,13 @@ from engine.core.aval import Aval
 from engine.core.op import Op
 from engine.core.structural import broadcast_like_op, contiguous, reshape_to, scale, sum_to_like_op
 from engine.core.sums import add_over
-from engine.ops.arithmetic import add, multiply, square_op, subtract
-from engine.ops.compare import keep_chosen, logical_or, truncate
-from engine.ops.einsum import adds_up_in_order, einsum_op
-from engine.ops.explog import sqrt
+from engine.ops.arithmetic import add, multiply, subtract
+from engine.ops.compare import keep_chosen, logical_or
 from engine.ops.gather import gather_op
 from engine.ops.indexing import getitem_op
 from engine.ops.joining import concat_piece, concat_place, unstack_op
-from engine.ops.linalg import are_small_stacks, cross_op, matmul_op
+from engine.ops.linalg import cross_op
 from engine.ops.reduce import reduce_sum_op, spread_like_op
-from engine.ops.shape import matrix_transpose_op, transpose_op
-from engine.ops.stats import reduce_euclidean_norm_op
 from engine.runtime.tuning import TUNING
 
 _LONG = TUNING.column_elements
@@ -95,7 +91,6 @@ class _Columns:
         self.cells: dict[int, Cell] = {}
         self.seen: dict[Any, int] = {}
         self.out: list[Instruction] = []
-        self.makers = {i.outputs[0]: i for i in code.instructions if i.op in _FOLDED}
 
     def axis(self, s: int) -> int | None:
         """The long axis of a value, counted from the end; None if there is none, or none that is alone."""
@@ -176,8 +171,6 @@ class _Columns:
     def way(self, each: Instruction) -> Callable[[Instruction], list[Grid]] | None:
         """How an instruction is applied to grids; None if it cannot be."""
         op, params = each.op, each.params
-        if op in _FOLDED and self.is_known(each.outputs[0]):
-            return self.known
         if op.fill is not None:
             return self.filled if self.fits(each.outputs[0]) and self.axis(each.outputs[0]) is not None else None
         if op is gather_op:
@@ -198,10 +191,6 @@ class _Columns:
             return None
         if takes_parts(op, params):
             return self.elementwise if len(axes) == 1 else None
-        if op is matmul_op or op is einsum_op:
-            return self.product if self.multiplies(each) else None
-        if op is matrix_transpose_op or op is transpose_op:
-            return self.transposed
         if op is cross_op:
             return self.cross if len(axes) == 1 and axes != {-1} else None
         if op in _SUMS:
@@ -223,17 +212,6 @@ class _Columns:
             return False
         return math.prod(self.shape(x)[a:]) == math.prod(self.shape(s)[b:])
 
-    def is_known(self, s: int) -> bool:
-        """Whether a value with a long axis follows from a constant."""
-        return self.fits(s) and self.axis(s) is not None and self.contents(s) is not None
-
-    def multiplies(self, each: Instruction) -> bool:
-        """Whether an instruction adds up products of few numbers in order, as `multiply_small` does."""
-        a, b = [self.avals[s] for s in each.inputs]
-        if each.op is einsum_op:
-            return adds_up_in_order(each.params["equation"], whole_shape(a), whole_shape(b), a.dtype.numpy)
-        return are_small_stacks(a, b)
-
     def sum_of(self, each: Instruction) -> Callable[[Instruction], list[Grid]] | None:
         """How a sum along short axes is made."""
         x, axes = each.inputs[0], self.summed_axes(each)
@@ -247,7 +225,7 @@ class _Columns:
         few = tuple([_TRIED if d == self.length else d for d in shape])
         if len(shape) + (self.axis(x) or 0) in axes or not _adds_alike(few, axes, dtype):
             return None
-        return self.normed if each.op is reduce_euclidean_norm_op else self.summed
+        return self.summed
 
     def summed_axes(self, each: Instruction) -> tuple[int, ...] | None:
         """The axes that a sum is along, in ascending order."""
@@ -295,7 +273,8 @@ class _Columns:
         shape, axis = self.shape(s), self.axis(s)
         grid = np.empty(shape, object)
         rank = len(shape)
-        if (array := self.contents(s)) is not None:
+        if s in self.constants:
+            array = np.asarray(self.constants[s])
             for at in np.ndindex(*shape):
                 key: list[Any] = list(at)
                 if axis is not None:
@@ -316,20 +295,6 @@ class _Columns:
             taken = self.new(getitem_op, (s,), {"spec": spec})
             grid[at] = taken if axis in (None, -1) else self.new(contiguous, (taken,), {})
         return grid
-
-    def contents(self, s: int) -> np.ndarray | None:
-        """A constant, or what follows from one: seeds, which are too large to be computed before."""
-        if s in self.constants:
-            return np.asarray(self.constants[s])
-        if s not in self.makers:
-            return None
-        each = self.makers[s]
-        array = self.contents(each.inputs[0])
-        return None if array is None else np.asarray(each.op.kernel(array, **each.params))
-
-    def known(self, each: Instruction) -> list[Grid]:
-        """Constants."""
-        return [self.taken_apart(each.outputs[0])]
 
     def filled(self, each: Instruction) -> list[Grid]:
         """One number."""
@@ -405,23 +370,9 @@ class _Columns:
         """Vectors in the same order in another shape."""
         return [self.grid(each.inputs[0]).reshape(self.shape(each.outputs[0]))]
 
-    def transposed(self, each: Instruction) -> list[Grid]:
-        """Vectors in the order of other axes."""
-        return [each.op.kernel(self.grid(each.inputs[0]), **each.params)]
-
-    def product(self, each: Instruction) -> list[Grid]:
-        """Products of small matrices: the kernel itself, with instructions for products and sums."""
-        a, b = [_entries(self, self.grid(s), each.where) for s in each.inputs]
-        return [_ids(each.op.kernel(a, b, **each.params))]
-
     def summed(self, each: Instruction) -> list[Grid]:
         """Sums along short axes."""
         return [self.added_up(each, self.grid(each.inputs[0]))]
-
-    def normed(self, each: Instruction) -> list[Grid]:
-        """Square roots of sums of squares along short axes."""
-        squares = self.applied(square_op, [self.grid(each.inputs[0])], {}, each.where)
-        return [self.applied(sqrt, [self.added_up(each, squares)], {}, each.where)]
 
     def added_up(self, each: Instruction, x: Grid) -> Grid:
         """The sums along short axes of a grid."""
@@ -528,13 +479,10 @@ class _Columns:
 
 
 class _Entry:
-    """A vector or number of a grid, which instructions multiply and add."""
+    """A vector or number of a grid, which instructions add up."""
 
     def __init__(self, work: _Columns, s: int, where: str) -> None:
         self.work, self.id, self.where = work, s, where
-
-    def __mul__(self, other: _Entry) -> _Entry:
-        return _Entry(self.work, self.work.one(multiply, (self.id, other.id), {}, self.where), self.where)
 
     def __add__(self, other: _Entry | int) -> _Entry:
         """The sum with another one, or with 0: what is a zero changes nothing but the sign of zeros, which 0 mends."""
@@ -555,9 +503,8 @@ def _entries(work: _Columns, grid: Grid, where: str) -> Grid:
     return np.vectorize(lambda s: _Entry(work, s, where), "O")(grid)
 
 
-_FOLDED = (truncate, reshape_to)
-_SUMS = (reduce_sum_op, reduce_euclidean_norm_op, sum_to_like_op)
-_COMPUTES = (*_SUMS, cross_op, matmul_op, einsum_op)
+_SUMS = (reduce_sum_op, sum_to_like_op)
+_COMPUTES = (*_SUMS, cross_op)
 
 
 def _is_of_rows(each: Instruction) -> bool:
