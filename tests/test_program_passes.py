@@ -10,10 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.compiler.ir.code import Code
+from engine.compiler.ir.instruction import Instruction
+from engine.compiler.ir.layout import Order
 from engine.compiler.lowering import REWRITES, rewrites_table
 from engine.compiler.pipeline import ALL_PASSES, DEFAULT_PASSES, PIPELINE, Pass, table
+from engine.compiler.verify import verify_instructions
+from engine.core.aval import Aval
 from engine.core.batching import Batched, batch_level, unbatch
-from engine.core.dtypes import float32
+from engine.core.dtypes import float32, float64
 from engine.core.eager import EagerTensor
 from engine.core.nest import flatten
 from engine.core.structural import reshape_to, scale
@@ -217,6 +222,51 @@ def test_effects_are_not_repeated() -> None:
     x = np.float32([0.0, 1.0])
     assert_same_bits(lowered(f, [x, x])(x, x), [x])
     assert len(calls) == 1
+
+
+# ---- what passes do to instructions ----------------------------------------------------------------------------------
+
+
+def sums() -> tuple[Code, int]:
+    """``-(x + 1)``, and what nobody needs of it."""
+    code = Code(inputs=(0,), avals={0: Aval((3,), float64)}, orders={0: Order.CONTIGUOUS})
+    one = code.new_constant(np.ones(()))
+    more = code.new(arithmetic.add, (0, one), {})
+    code.instructions = [more, code.new(trig.sin, more.outputs, {}), code.new(arithmetic.negative, more.outputs, {})]
+    code.outputs = code.instructions[-1].outputs
+    return code, one
+
+
+def test_values_are_made_found_and_dropped() -> None:
+    code, one = sums()
+    assert len(set(code.avals)) == 5 and code.avals[code.outputs[0]] == code.avals[0]
+    assert set(code.orders.values()) == {Order.CONTIGUOUS}
+    more, wave, _ = code.instructions
+    assert code.uses() == {0: 1, one: 1, more.outputs[0]: 2, code.outputs[0]: 1} and code.uses([0])[0] == 2
+    assert code.makers()[more.outputs[0]] is more
+    assert code.drop_unused() == 1 and wave not in code.instructions and set(code.constants) == {one}
+    code.replace_values({more.outputs[0]: 0})
+    assert code.drop_unused() == 1 and not code.constants
+    code.forget([one])
+    assert code.new_value(code.avals[0]) not in code.makers() and one not in code.orders
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_instructions_take_the_place_of_others(backwards: bool) -> None:
+    code, _ = sums()
+    seen: list[str] = []
+
+    def twice(each: Instruction) -> list[Instruction] | None:
+        seen.append(each.op.name)
+        if each.op is not arithmetic.add:
+            return None
+        first = code.new(arithmetic.add, each.inputs, {})
+        return [first, Instruction(arithmetic.add, (*first.outputs, each.inputs[1]), {}, each.outputs)]
+
+    assert code.rewrite(twice, backwards) == 1
+    assert seen == ["add", "sin", "negative"][:: -1 if backwards else 1]
+    assert [each.op.name for each in code.instructions] == ["add", "add", "negative"]
+    verify_instructions(code.instructions, (0, *code.constants), code.outputs, code.avals)
 
 
 def test_the_rules_of_a_known_reshape() -> None:

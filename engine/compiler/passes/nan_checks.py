@@ -69,7 +69,7 @@ class Plain(Code):
         return getattr(self.of, name)
 
 
-def without_choices(program: Code) -> Plain | None:
+def without_choices(program: Any) -> Plain | None:
     """The program without `keep_chosen` and the masks for it, as far as one of its results tells of any NaN.
 
     A sweep that starts from numbers that may be zero, as in the body of a loop, keeps masks of what was chosen, which
