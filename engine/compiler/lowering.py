@@ -162,6 +162,14 @@ class Lowering(Code, ValueTable):
             self.first.setdefault((aval.shape, aval.dtype), value_id)
         return value_id
 
+    def argument(self, given: tuple[Any, Aval], order: Order) -> int:
+        """The value id of a symbol that is given."""
+        symbol, aval = given
+        self.ids[id(symbol)] = value_id = self.new_value(aval, order)
+        if symbol.node.op is variable_handle:
+            self.current[id(symbol)] = value_id
+        return value_id
+
     def visit(self, node: Node) -> None:
         """Lower one node."""
         if node.op is read_variable:
@@ -608,12 +616,9 @@ def lower(
         fold_limit=fold_limit,
         parts=any(map(_is_small_part, nodes)),
     )
-    arguments = []
-    for (symbol, aval), order in zip(inputs, orders or [Order.CONTIGUOUS] * len(inputs), strict=True):
-        work.ids[id(symbol)] = value_id = work.new_value(aval, order)
-        if symbol.node.op is variable_handle:
-            work.current[id(symbol)] = value_id
-        arguments.append(value_id)
+    arguments = [
+        work.argument(*given) for given in zip(inputs, orders or [Order.CONTIGUOUS] * len(inputs), strict=True)
+    ]
     fed = {id(symbol) for symbol, _ in inputs}
     for node in nodes:
         outputs_fed = fed and node.outputs and fed.issuperset(map(id, node.outputs))
