@@ -138,7 +138,7 @@ _ALL: tuple[Key, ...] = ((),)
 
 
 class _Terms(NamedTuple):
-    """What makes values that slices may be added to, and how often each is used."""
+    """The makers of values that slices may be added to, and how often each value is used."""
 
     made: dict[int, Instruction]
     avals: dict[int, Aval]
