@@ -194,7 +194,8 @@ class Program(Code):
             results += "," if results else "_"
         value_id = instruction.outputs[0] if instruction.outputs else -1
         out = None if buffers is None else self._out(value_id, names, buffers)
-        call = (self.inline and self._written_out(instruction, operands)) or self._call(i, instruction, operands)
+        written = self._written_out(instruction, operands) if self.inline or out is not None else None
+        call = written or self._call(i, instruction, operands)
         if out is None:
             return f"{results} = {call}"
         if instruction.op.is_ufunc:
