@@ -609,13 +609,8 @@ def lower(
     reads : list of handle
     assigned : list of Assignment
     """
-    work = Lowering(
-        passes=frozenset(passes),
-        describe=describe,
-        state_aval=state_aval,
-        fold_limit=fold_limit,
-        parts=any(map(_is_small_part, nodes)),
-    )
+    work = Lowering(passes=frozenset(passes), describe=describe, state_aval=state_aval, fold_limit=fold_limit)
+    work.parts = any(map(_is_small_part, nodes))
     arguments = [
         work.argument(*given) for given in zip(inputs, orders or [Order.CONTIGUOUS] * len(inputs), strict=True)
     ]
