@@ -75,8 +75,6 @@ WITHOUT_ROW = {
     "number_like": "is made by lowering only; tests/test_program_algebraic.py",
     "scaled_product": "is made by lowering only; tests/test_program_passes.py",
     "diagonal_product": "is made by lowering only; tests/test_program_passes.py",
-    "small_matrices": "is made by lowering only; tests/test_small_matrices.py",
-    "refuse_failed": "is made by lowering only; tests/test_small_matrices.py",
 }
 """Ops that cannot have a row, and why."""
 
