@@ -79,12 +79,7 @@ ROWS = (
     _row(ops.log_erf, positive(3, 4), oracle=lambda x: np.log(sp.erf(x))),
     _row(ops.log_erfc, positive(3, 4), oracle=lambda x: np.log(sp.erfc(x))),
     _row(ops.normal_within, real(3, 4), positive(4), oracle=lambda c, x: sp.ndtr(c + x) - sp.ndtr(c - x)),
-    _row(
-        ops.log_normal_mass,
-        real(3, 4, low=-2, high=0),
-        positive(4),
-        oracle=_log_mass,
-    ),
+    _row(ops.log_normal_mass, real(3, 4, low=-2, high=0), positive(4), oracle=_log_mass),
     _row(
         ops.log_truncated_cdf,
         real(3, 4, low=-0.4, high=0.4),
@@ -93,10 +88,7 @@ ROWS = (
         oracle=st.truncnorm.logcdf,
     ),
     _row(
-        ops.exponential_part,
-        real(3, 4),
-        positive(4),
-        oracle=lambda x, k: 0.5 / k**2 - x / k + sp.log_ndtr(x - 1 / k),
+        ops.exponential_part, real(3, 4), positive(4), oracle=lambda x, k: 0.5 / k**2 - x / k + sp.log_ndtr(x - 1 / k)
     ),
     _row(ops.half_disk, real(3, 4, low=-0.99, high=0.9), oracle=st.semicircular.cdf),
     _row(ops.skew_normal, real(3, 4), real(4), oracle=lambda x, a: sp.ndtr(x) - 2 * sp.owens_t(x, a)),
