@@ -22,6 +22,7 @@ from engine.slopes import with_slopes
 from tests.op_table import NARROW, cases, with_derivatives
 from tests.row import Row
 from tests.support import assert_same_bits, bits, differentiable, noted, random_like
+from tests.tapes import gradient_in, watching
 
 Step = Callable[[int], Any]
 STEPS = 7
@@ -44,10 +45,7 @@ def values(step: int, *shape: int, dtype: Any = np.float32) -> Any:
 
 
 def taped(x: Any, f: Callable[[Any], Any], **options: Any) -> Any:
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = f(x)
-    return tape.gradient(y, x, **options)
+    return gradient_in(x, lambda: f(x), **options)
 
 
 def run(make: Callable[[], Step]) -> list[Any]:
@@ -145,9 +143,7 @@ def intermediate_sources() -> Step:
 def unconnected_sources() -> Step:
     def step(i: int) -> Any:
         x, other, n = values(i, 3), values(i, 2), tf.constant([1, 2, 3])
-        with tf.GradientTape() as tape:
-            tape.watch([x, other])
-            y = x * x * tf.cast(n, tf.float32)
+        tape, y = watching([x, other], lambda: x * x * tf.cast(n, tf.float32))
         return tape.gradient(y, [other, x, n], unconnected_gradients="zero")
 
     return step
@@ -156,9 +152,7 @@ def unconnected_sources() -> Step:
 def one_source_twice() -> Step:
     def step(i: int) -> Any:
         x = values(i, 3)
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = x * x
+        tape, y = watching(x, lambda: x * x)
         return tape.gradient([y, y], [x, x])
 
     return step
@@ -184,8 +178,7 @@ def variable_of_changing_shape() -> Step:
 
     def step(i: int) -> Any:
         v.assign(values(i, 1 + i % 2))
-        with tf.GradientTape() as tape:
-            y = tf.reduce_sum(v * v)
+        tape, y = watching((), lambda: tf.reduce_sum(v * v))
         return tape.gradient(y, v)
 
     return step
@@ -361,9 +354,7 @@ def test_a_custom_gradient_is_asked_each_time() -> None:
         return x * 1.0, lambda upstream: tf.constant(np.asarray(upstream) * np.float32(factor[0]))
 
     x = tf.constant(2.0)
-    with tf.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = scaled(x) * 3.0
+    tape, y = watching(x, lambda: scaled(x) * 3.0, persistent=True)
     for i in range(STEPS):
         factor[0] = float(i)
         assert float(tape.gradient(y, x)) == 3.0 * i
@@ -399,10 +390,9 @@ def test_seeds_that_lie_in_another_order_have_a_replay_of_their_own() -> None:
     x, rows = tf.constant(np.arange(6.0).reshape(2, 3)), np.arange(6.0).reshape(2, 3)
 
     def step(seed: Any) -> None:
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = tf.transpose(x * x) * 3.0
-        tape.gradient(y, x, tf.constant(seed) if seed.flags.c_contiguous else EagerTensor(seed))
+        gradient_in(
+            x, lambda: tf.transpose(x * x) * 3.0, tf.constant(seed) if seed.flags.c_contiguous else EagerTensor(seed)
+        )
 
     for _ in range(COMPILE_AFTER + 3):
         step(np.ascontiguousarray(rows.T))

@@ -11,6 +11,7 @@ import numpy as np
 import graph_api
 import tape_api
 from engine.runtime.errors import InvalidArgumentError
+from tests.tapes import watching
 
 Function = Callable[..., Any]
 """``fn(tf, *tensors)``: a tensor, with either front end for `tf`."""
@@ -19,9 +20,7 @@ Function = Callable[..., Any]
 def on_tape(fn: Function, *values: Any, method: str = "jacobian", **options: Any) -> Any:
     """What a tape's method gives for a function of constants: a list with an entry per value."""
     tensors = [tape_api.constant(v) for v in values]
-    with tape_api.GradientTape() as tape:
-        tape.watch([t for t in tensors if not t.dtype.is_integer])
-        y = fn(tape_api, *tensors)
+    tape, y = watching([t for t in tensors if not t.dtype.is_integer], lambda: fn(tape_api, *tensors))
     return getattr(tape, method)(y, tensors, **options)
 
 

@@ -18,6 +18,7 @@ from engine.jacobian import plan_cache as recorded
 from engine.jacobian.execution.parallel import Sent, View, _portable
 from engine.jacobian.planning import plan as plans
 from engine.runtime.errors import InvalidArgumentError, UnimplementedError
+from tests.tapes import gradient_in, watching
 
 RNG = np.random.default_rng(5)
 POINT = RNG.normal(size=(6, 10))
@@ -97,18 +98,12 @@ FUNCTIONS = [layers, stencil, summed]
 
 def on_tape(function: Any, **options: Any) -> Any:
     x = tf.constant(POINT)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = function(x, tf)
-    return tape.jacobian(y, x, **options)
+    return gradient_in(x, lambda: function(x, tf), method="jacobian", **options)
 
 
 def plan_on_tape(function: Any, **options: Any) -> Any:
     x = tf.constant(POINT)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = function(x, tf)
-    return tape.jacobian_plan(y, x, **options)
+    return gradient_in(x, lambda: function(x, tf), method="jacobian_plan", **options)
 
 
 def array(found: Any) -> np.ndarray:
@@ -202,9 +197,7 @@ def test_structures_unconnected_pairs_and_variables() -> None:
     pool = Here()
 
     def blocks(**options: Any) -> Any:
-        with tf.GradientTape() as tape:
-            tape.watch([x, other])
-            y = {"a": tf.sin(x[:2]) * v, "b": tf.exp(x[3])}
+        tape, y = watching([x, other], lambda: {"a": tf.sin(x[:2]) * v, "b": tf.exp(x[3])})
         return tape.jacobian(y, [x, v, other], **options)
 
     expected, found = blocks(), blocks(executor=pool)
@@ -218,9 +211,7 @@ def test_structures_unconnected_pairs_and_variables() -> None:
 
 def test_nothing_to_sweep() -> None:
     x = tf.constant(POINT)
-    with tf.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        empty, constant = x[:0] * 2.0, tf.constant([1.0])
+    tape, (empty, constant) = watching(x, lambda: (x[:0] * 2.0, tf.constant([1.0])), persistent=True)
     assert tape.jacobian(constant, x, executor=Here()) is None
     assert tape.jacobian(empty, x, executor=Here()).shape == (0, 10, 6, 10)
     with graph_api.Graph().as_default(), graph_api.Session() as session:
@@ -355,9 +346,7 @@ def test_bad_arguments() -> None:
     with pytest.raises(InvalidArgumentError, match="operator"):
         on_tape(layers, executor=Here(), format="operator")
     x = tf.constant(POINT)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = layers(x, tf)
+    tape, y = watching(x, lambda: layers(x, tf))
     with pytest.raises(InvalidArgumentError):
         tape.jacobian(y, x, executor="pool")
     assert tape.jacobian(y, x).shape == (6, 7, 6, 10), "the tape is not spent"
@@ -372,10 +361,7 @@ def test_no_second_derivative_through_an_executor() -> None:
     v = tf.constant([1.0, 2.0])
     with tf.GradientTape() as outer:
         outer.watch(v)
-        with tf.GradientTape() as inner:
-            inner.watch(v)
-            y = v * tf.sin(v)
-        first = inner.jacobian(y, v, executor=Here())
+        first = gradient_in(v, lambda: v * tf.sin(v), method="jacobian", executor=Here())
     with pytest.raises(UnimplementedError, match="executor"):
         outer.gradient(first, v)
 
@@ -411,9 +397,7 @@ def test_a_constant_is_sent_once_to_a_worker(front_end: str) -> None:
     here = Here(2)
     if front_end == "tape":
         c = tf.constant(x)
-        with tf.GradientTape() as tape:
-            tape.watch(c)
-            y = chain(tf, c)
+        tape, y = watching(c, lambda: chain(tf, c))
         plan = tape.jacobian_plan(y, c)
         whole, found = plan.in_chunks(2)(x), plan.in_chunks(2)(x, executor=here)
     else:

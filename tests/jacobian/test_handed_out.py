@@ -17,6 +17,7 @@ import tape_api
 from engine.jacobian.callable_plan import JacobianPlan
 from engine.runtime.errors import InvalidArgumentError, ShapeError
 from tests.jacobian.both import in_graph, on_tape, points
+from tests.tapes import gradient_in
 
 MATRIX = np.random.default_rng(0).normal(size=(4, 3))
 
@@ -92,10 +93,7 @@ def test_who_changes_a_sparse_jacobian_changes_nothing_else(function: Any, forma
 
 def test_who_changes_what_a_plan_gives_changes_nothing_else() -> None:
     x = tape_api.constant([1.0, 2.0])
-    with tape_api.GradientTape() as tape:
-        tape.watch(x)
-        y = x * 3.0
-    plan = tape.jacobian_plan(y, x)
+    plan = gradient_in(x, lambda: x * 3.0, method="jacobian_plan")
     before = plan(np.ones(2, np.float32)).copy()
     plan(np.ones(2, np.float32))[:] = 0.0
     np.testing.assert_array_equal(plan(np.ones(2, np.float32)), before)
@@ -383,10 +381,7 @@ def test_two_graphs() -> None:
 
 def batch(fn: Any, x: np.ndarray, **options: Any) -> list[np.ndarray]:
     tensor = tape_api.constant(x)
-    with tape_api.GradientTape() as tape:
-        tape.watch(tensor)
-        y = fn(tape_api, tensor)
-    found = [tape.batch_jacobian(y, tensor, **options).numpy()]
+    found = [gradient_in(tensor, lambda: fn(tape_api, tensor), method="batch_jacobian", **options).numpy()]
     with graph_api.Graph().as_default(), graph_api.Session() as session:
         symbol = graph_api.placeholder(x.dtype, x.shape)
         found.append(session.run(graph_api.batch_jacobian(fn(graph_api, symbol), symbol, **options), {symbol: x}))

@@ -11,6 +11,7 @@ import pytest
 import graph_api
 import tape_api
 from tests.jacobian.both import Function
+from tests.tapes import gradient_in, watching
 
 HERE = np.array([0.3, -1.2, 2.5, 0.9])
 THERE = np.array([-2.7, 1.6, -0.4, 3.1])
@@ -68,9 +69,7 @@ FUNCTIONS = [choice, mask, stopped, truncated, rounded, ordered, best, one_of_ma
 
 def _recorded(fn: Function, at: np.ndarray) -> tuple[Any, Any, Any]:
     x = tape_api.constant(at)
-    with tape_api.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = fn(tape_api, x)
+    tape, y = watching(x, lambda: fn(tape_api, x), persistent=True)
     return tape, y, x
 
 
@@ -93,18 +92,14 @@ def test_a_plan_of_a_tape_is_right_at_another_point(fn: Function, options: dict[
 def test_a_variable_that_is_no_source_keeps_its_value() -> None:
     v = tape_api.Variable(HERE)
     x = tape_api.constant(HERE)
-    with tape_api.GradientTape() as tape:
-        tape.watch(x)
-        y = tape_api.where(v + x > 0.0, x * v, x)
-    plan = tape.jacobian_plan(y, x)
+    plan = gradient_in(x, lambda: tape_api.where(v + x > 0.0, x * v, x), method="jacobian_plan")
     v.assign(-THERE)
     np.testing.assert_array_equal(plan(THERE), np.diag(np.where(HERE + THERE > 0, HERE, 1.0)))
 
 
 def test_a_variable_that_is_the_source_is_read_anew() -> None:
     v = tape_api.Variable(HERE)
-    with tape_api.GradientTape() as tape:
-        y = tape_api.where(v > 0.0, v * v, v)
+    tape, y = watching((), lambda: tape_api.where(v > 0.0, v * v, v))
     plan = tape.jacobian_plan(y, v)
     np.testing.assert_array_equal(plan(THERE), np.diag(np.where(THERE > 0, 2 * THERE, 1.0)))
 

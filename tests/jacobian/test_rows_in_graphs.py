@@ -13,6 +13,7 @@ import graph_api as tf
 import tape_api
 from engine.jacobian.independence import RowsCheck
 from engine.ops.checked import checked_op
+from tests.tapes import gradient_in
 
 X = np.random.default_rng(0).uniform(0.5, 1.5, (6, 3))
 Function = Callable[[Any, Any], Any]
@@ -70,10 +71,7 @@ def in_graph(fn: Function, shape: Any, derive: Callable[[Any, Any], Any] = tf.ba
 
 def on_tape(fn: Function) -> Any:
     x = tape_api.constant(X)
-    with tape_api.GradientTape() as tape:
-        tape.watch(x)
-        y = fn(tape_api, x)
-    return tape.batch_jacobian(y, x).numpy()
+    return gradient_in(x, lambda: fn(tape_api, x), method="batch_jacobian").numpy()
 
 
 @pytest.mark.parametrize("fn", ROWWISE)
@@ -156,10 +154,7 @@ def test_the_check_pickles() -> None:
 
 
 def on_tape_over_graph(x: Any, fn: Function) -> Any:
-    with tape_api.GradientTape() as tape:
-        tape.watch(x)
-        y = fn(tf, x)
-    return tape.batch_jacobian(y, x)
+    return gradient_in(x, lambda: fn(tf, x), method="batch_jacobian")
 
 
 @pytest.mark.parametrize("fn", ROWWISE)

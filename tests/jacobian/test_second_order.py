@@ -19,6 +19,7 @@ from engine.jacobian.structure.path import Path
 from engine.runtime.errors import DetachWarning, InvalidArgumentError
 from tests.jacobian.both import Function, in_graph, on_tape
 from tests.jacobian.both import points as some
+from tests.tapes import gradient_in, watching
 from tests.test_random_programs import NAMES, Instruction, points, programs, run
 
 
@@ -55,10 +56,7 @@ def jacobian_of_gradient(fn: Function, *values: Any) -> Any:
     tensors = [tape_api.constant(v) for v in values]
     with tape_api.GradientTape() as outer:
         outer.watch(tensors)
-        with tape_api.GradientTape() as inner:
-            inner.watch(tensors)
-            y = fn(tape_api, *tensors)
-        gradients = inner.gradient(y, tensors, unconnected_gradients="zero")
+        gradients = gradient_in(tensors, lambda: fn(tape_api, *tensors), unconnected_gradients="zero")
     return outer.jacobian([tape_api.convert_to_tensor(g) for g in gradients], tensors, unconnected_gradients="zero")
 
 
@@ -194,9 +192,7 @@ def test_scalars_and_empty_sources() -> None:
 def test_the_same_source_twice() -> None:
     (x,) = some((3,))
     tensor = tape_api.constant(x)
-    with tape_api.GradientTape() as tape:
-        tape.watch(tensor)
-        y = tape_api.reduce_sum(tensor**3.0)
+    tape, y = watching(tensor, lambda: tape_api.reduce_sum(tensor**3.0))
     for row in tape.hessian(y, (tensor, tensor)):
         for block in row:
             np.testing.assert_allclose(block, np.diag(6 * x))
@@ -247,9 +243,7 @@ def test_hvp_against_the_matrix() -> None:
 
 def with_vectors_on_tape(method: str, fn: Function, values: Any, vectors: Any) -> Any:
     tensors = [tape_api.constant(v) for v in values]
-    with tape_api.GradientTape() as tape:
-        tape.watch(tensors)
-        y = fn(tape_api, *tensors)
+    tape, y = watching(tensors, lambda: fn(tape_api, *tensors))
     return getattr(tape, method)(y, tensors, vectors)
 
 
@@ -309,9 +303,7 @@ def test_an_outer_tape_records_what_an_inner_one_computes(name: str) -> None:
         tensor = tape_api.constant(x)
         with tape_api.GradientTape() as outer:
             outer.watch(tensor)
-            with tape_api.GradientTape() as inner:
-                inner.watch(tensor)
-                y = rows(tape_api, tensor)
+            inner, y = watching(tensor, lambda: rows(tape_api, tensor))
             found = SECOND[name](inner, y, tensor)
         return found.numpy(), outer.jacobian(found, tensor).numpy()
 
@@ -328,9 +320,7 @@ def test_an_outer_tape_records_what_an_inner_one_computes(name: str) -> None:
 def test_a_tape_over_a_graph(name: str) -> None:
     (x,) = some((2, 3))
     tensor = tape_api.constant(x)
-    with tape_api.GradientTape() as tape:
-        tape.watch(tensor)
-        y = rows(tape_api, tensor)
+    tape, y = watching(tensor, lambda: rows(tape_api, tensor))
     expected = SECOND[name](tape, y, tensor)
     with graph_api.Graph().as_default(), graph_api.Session() as session:
         symbol = graph_api.placeholder(graph_api.float64, [2, 3])
@@ -425,9 +415,7 @@ def test_blocks_on_the_diagonal_are_their_lower_triangles(seed: int) -> None:
 @pytest.mark.parametrize("ask", ["hvp", "jvp", "hessian", "hessian_diag"])
 def test_a_source_that_is_not_watched_is_refused_where_zeros_would_be_given(ask: str) -> None:
     x, w = tape_api.constant([1.0, 2.0]), tape_api.constant([3.0, 4.0])
-    with tape_api.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = tape_api.reduce_sum(x**3 * w)
+    tape, y = watching(x, lambda: tape_api.reduce_sum(x**3 * w), persistent=True)
     more = [[tape_api.ones_like(x), tape_api.ones_like(w)]] if ask in ("hvp", "jvp") else []
     with pytest.raises(InvalidArgumentError, match="is not watched"):
         getattr(tape, ask)(y, [x, w], *more)

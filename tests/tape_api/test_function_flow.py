@@ -12,6 +12,7 @@ import graph_api
 import tape_api as tf
 from tape_api.tracing import is_symbolic
 from tests.tape_api.test_function import is_a_program
+from tests.tapes import watching
 
 X = np.random.default_rng(5).normal(size=(6, 3)).astype(np.float32)
 W = np.random.default_rng(6).normal(size=3).astype(np.float32)
@@ -118,9 +119,7 @@ def test_second_derivatives_and_jacobians_agree_up_to_rounding(name: str) -> Non
     def derived(x: Any, w: Any) -> Any:
         with tf.GradientTape(persistent=True) as outer:
             outer.watch([x, w])
-            with tf.GradientTape() as inner:
-                inner.watch([x, w])
-                loss = tf.reduce_sum(PROGRAMS[name](tf, x, w) ** 2)
+            inner, loss = watching([x, w], lambda: tf.reduce_sum(PROGRAMS[name](tf, x, w) ** 2))
             total = sum(tf.reduce_sum(g * g) for g in inner.gradient(loss, [x, w]))
             y = PROGRAMS[name](tf, x, w)
         return [*outer.gradient(total, [x, w]), outer.jacobian(y, w)]
@@ -186,8 +185,7 @@ def test_an_optimizer_steps_in_a_loop() -> None:
 
         def train(n: Any, w: Any = w, optimizer: Any = optimizer) -> Any:
             def body(i: Any, _: Any) -> Any:
-                with tf.GradientTape() as tape:
-                    loss = tf.reduce_sum((X @ w[:, None] - 1.0) ** 2)
+                tape, loss = watching((), lambda: tf.reduce_sum((X @ w[:, None] - 1.0) ** 2))
                 optimizer.apply_gradients([(tape.gradient(loss, w), w)])
                 return i + 1, loss
 
@@ -291,8 +289,7 @@ def test_layers_that_recur_are_loops() -> None:
     layer(x)
 
     def gradient(x: Any) -> Any:
-        with tf.GradientTape() as tape:
-            y = tf.reduce_sum(layer(x) ** 2)
+        tape, y = watching((), lambda: tf.reduce_sum(layer(x) ** 2))
         return [y, *tape.gradient(y, layer.trainable_variables)]
 
     function = tf.function(gradient)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tape_api as tf
+from tests.tapes import gradient_in, watching
 
 RNG = np.random.default_rng(11)
 
@@ -48,10 +49,7 @@ def draws(w: Any) -> Any:
 @body
 def a_gradient(w: Any) -> Any:
     def compute(x: Any) -> Any:
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = tf.reduce_sum(tf.sin(x @ w))
-        return tf.reduce_sum(tape.gradient(y, x) ** 2)
+        return tf.reduce_sum(gradient_in(x, lambda: tf.reduce_sum(tf.sin(x @ w))) ** 2)
 
     return compute
 
@@ -140,38 +138,29 @@ def rows(w: Any) -> Any:
 
 
 def _gradient(f: Any, x: Any, w: Any) -> Any:
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = f(x)
+    tape, y = watching(x, lambda: f(x))
     return y, tape.gradient(y, [x, w])
 
 
 def _of_variables(f: Any, x: Any, w: Any) -> Any:
-    with tf.GradientTape() as tape:
-        y = f(x)
+    tape, y = watching((), lambda: f(x))
     return y, tape.gradient(y, [x, w])
 
 
 def _twice(f: Any, x: Any, w: Any) -> Any:
-    with tf.GradientTape(persistent=True) as tape:
-        tape.watch([x, CAPTURED])
-        y, z = f(x), f(tf.sin(x))
+    tape, (y, z) = watching([x, CAPTURED], lambda: (f(x), f(tf.sin(x))), persistent=True)
     return y, z, tape.gradient([y, z], [x, w, CAPTURED]), tape.gradient(z, [w, x])
 
 
 def _jacobian(f: Any, x: Any, w: Any) -> Any:
-    with tf.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        ys = tf.nest.flatten(f(x))
+    tape, ys = watching(x, lambda: tf.nest.flatten(f(x)), persistent=True)
     return [tape.jacobian(y, [x, w]) for y in ys], tape.hessian(tf.reduce_sum(ys[-1]), x)
 
 
 def _second(f: Any, x: Any, w: Any) -> Any:
     with tf.GradientTape() as outer:
         outer.watch(x)
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = f(x)
+        tape, y = watching(x, lambda: f(x))
         found = tape.gradient(y, [x, w])
         total = sum(tf.reduce_sum(tf.convert_to_tensor(g) ** 2) for g in found if g is not None)
     return found, outer.gradient(total, [x, w])
@@ -194,9 +183,7 @@ def _stopped(f: Any, x: Any, w: Any) -> Any:
 
 
 def _explained(f: Any, x: Any, w: Any) -> Any:
-    with tf.GradientTape(explain=True) as tape:
-        tape.watch(x)
-        y = f(x)
+    tape, y = watching(x, lambda: f(x), explain=True)
     return y, tape.gradient(y, x), str(tape.explain(tf.nest.flatten(y)[-1], x))
 
 
@@ -271,10 +258,7 @@ def counted(f: Callable[..., Any]) -> tuple[Any, list[int]]:
 
 
 def gradient_of(f: Any, x: Any) -> float:
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = f(x)
-    return float(tape.gradient(y, x))
+    return float(gradient_in(x, lambda: f(x)))
 
 
 @pytest.mark.parametrize("outside_first", [True, False])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tape_api as tf
+from tests.tapes import watching
 
 IMAGES = (2, 7, 6, 4)
 SEQUENCES = (2, 7, 4)
@@ -67,9 +68,7 @@ def test_agrees_with_keras(make: Callable[[Any], Any], shape: tuple[int, ...]) -
 def test_learns_in_a_model(make: Callable[[Any], Any], shape: tuple[int, ...]) -> None:
     model = tf.keras.Sequential([tf.keras.layers.Input(shape[1:]), make(tf.keras.layers), tf.keras.layers.Flatten()])
     x = tf.constant(data(*shape))
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        loss = tf.reduce_sum(model(x) ** 2)
+    tape, loss = watching(x, lambda: tf.reduce_sum(model(x) ** 2))
     gradients = tape.gradient(loss, [x, *model.trainable_variables])
     assert [g.shape for g in gradients] == [x.shape, *(v.shape for v in model.trainable_variables)]
     assert all(np.any(g.numpy()) for g in gradients)

@@ -13,6 +13,7 @@ import pytest
 import tape_api as tf
 from tape_api import keras
 from tape_api.keras import layers
+from tests.tapes import watching
 
 RNG = np.random.default_rng(0)
 
@@ -191,9 +192,7 @@ def test_a_layer_without_super_init() -> None:
 def test_floating_inputs_are_cast_and_differentiated_through() -> None:
     layer = layers.Dense(1, kernel_initializer="ones")
     x = tf.constant([[1.0, 2.0]], tf.float64)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = layer(x)
+    tape, y = watching(x, lambda: layer(x))
     g = tape.gradient(y, x)
     assert y.dtype == tf.float32 and g.dtype == tf.float64 and as_lists(g) == [1, 1]
 
@@ -316,8 +315,7 @@ def test_functional_model() -> None:
     k, c = shared.kernel.numpy(), model.get_layer("dense_1").kernel.numpy()
     total = np.tanh(a @ k).sum(axis=1) + np.tanh(2 * a @ k).sum(axis=1) + (b @ c).sum(axis=1)
     np.testing.assert_allclose(found["sum"], total, rtol=1e-4)
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_sum(model([a, b])["y"] ** 2.0)
+    tape, loss = watching((), lambda: tf.reduce_sum(model([a, b])["y"] ** 2.0))
     assert len(model.trainable_variables) == 6
     assert all(g is not None for g in tape.gradient(loss, model.trainable_variables))
     assert not np.array_equal(model([a, b], training=True)["y"], model([a, b])["y"])

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import tape_api as tf
+from tests.tapes import watching
 
 DRAWS = {
     "uniform": lambda **k: tf.random.uniform([4], **k),
@@ -211,8 +212,7 @@ def test_moments() -> None:
 def test_parameters_are_differentiated() -> None:
     mean, scale = tf.Variable(1.0), tf.Variable(2.0)
     tf.random.set_seed(0)
-    with tf.GradientTape() as tape:
-        x = tf.reduce_sum(tf.random.normal([10], mean, scale))
+    tape, x = watching((), lambda: tf.reduce_sum(tf.random.normal([10], mean, scale)))
     dmean, dscale = tape.gradient(x, [mean, scale])
     assert dmean.numpy() == 10.0
     assert dscale.numpy() == pytest.approx((x.numpy() - 10.0) / 2.0, rel=1e-4)
@@ -220,9 +220,7 @@ def test_parameters_are_differentiated() -> None:
 
 def test_dropout_is_differentiated() -> None:
     x = tf.ones([100])
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = tf.nn.dropout(x, rate=0.5)
+    tape, y = watching(x, lambda: tf.nn.dropout(x, rate=0.5))
     np.testing.assert_array_equal(tape.gradient(y, x), y)
     assert set(np.unique(y)) == {0.0, 2.0}
 
