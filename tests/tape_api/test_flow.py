@@ -9,20 +9,7 @@ import numpy as np
 import pytest
 
 import tape_api as tf
-
-
-def test_function_runs_the_function() -> None:
-    calls = []
-
-    @tf.function
-    def f(x: Any, y: float = 1.0) -> Any:
-        calls.append(1)
-        return x * x + y
-
-    assert f(tf.constant(3.0)).numpy() == 10.0 and f(tf.constant(3.0), y=2.0).numpy() == 11.0
-    assert isinstance(f(np.float64(3.0) * np.ones(2)), tf.Tensor)
-    assert f.__name__ == "f" and f.python_function(2.0) == 5.0 and len(calls) == 4
-    assert f.get_concrete_function(tf.TensorSpec([], tf.float32))(tf.constant(1.0)).numpy() == 2.0
+from tests.tapes import watching
 
 
 def test_function_with_arguments_on_methods_and_differentiated() -> None:
@@ -38,16 +25,14 @@ def test_function_with_arguments_on_methods_and_differentiated() -> None:
             return x, 0
 
     line = Line()
-    with tf.GradientTape() as tape:
-        y, one = line.apply(tf.constant([1.0, 2.0]))
+    tape, (y, one) = watching((), lambda: line.apply(tf.constant([1.0, 2.0])))
     assert tape.gradient(y, line.w).numpy() == 3.0
     assert isinstance(one, tf.Tensor)
 
 
 def test_cond_and_case() -> None:
     x = tf.Variable(3.0)
-    with tf.GradientTape() as tape:
-        y = tf.cond(x > 2.0, lambda: x * x, lambda: -x)
+    tape, y = watching((), lambda: tf.cond(x > 2.0, lambda: x * x, lambda: -x))
     assert tape.gradient(y, x).numpy() == 6.0
     pairs = [(tf.constant(False), lambda: 1), (tf.constant(True), lambda: 2), (tf.constant(True), lambda: 3)]
     assert tf.case(pairs) == 2
