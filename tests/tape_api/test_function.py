@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import gc
 import itertools
@@ -551,11 +552,16 @@ def test_threads() -> None:
     assert float(v) == 800.0
 
 
-def test_nothing_of_the_first_call_is_kept() -> None:
+@pytest.mark.parametrize("taped", [False, True])
+def test_nothing_of_the_first_call_is_kept(taped: bool) -> None:
     function, _ = count(lambda x: tf.sin(x) * 2)
     x = tf.constant(numbers(1000))
-    given, found = weakref.ref(x), weakref.ref(function(x))
-    del x
+    with tf.GradientTape() if taped else contextlib.nullcontext() as tape:
+        if tape:
+            tape.watch(x)
+        y = function(x)
+    given, found = weakref.ref(x), weakref.ref(y)
+    del x, y, tape
     gc.collect()
     assert given() is None and found() is None
 
