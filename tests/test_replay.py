@@ -116,18 +116,6 @@ def _inner(x: Any) -> Any:
 # ---- structures ------------------------------------------------------------------------------------------------------
 
 
-def reshape_with_tuples() -> Step:
-    return lambda i: taped(values(i, 6), lambda x: tf.reduce_sum(tf.reshape(x, (2, 3)) ** 2) * x[0])
-
-
-def several_targets() -> Step:
-    return lambda i: taped(values(i, 3), lambda x: [x * x, {"a": tf.sin(x)}])
-
-
-def weighted_targets() -> Step:
-    return lambda i: taped(values(i, 3), lambda x: [x * x, tf.sin(x)], output_gradients=[values(i + 50, 3), None])
-
-
 def intermediate_sources() -> Step:
     def step(i: int) -> Any:
         x = values(i, 3)
@@ -184,20 +172,6 @@ def variable_of_changing_shape() -> Step:
     return step
 
 
-def dtypes_of_sources_that_alternate() -> Step:
-    """The results, and what is pulled back from them, have one dtype all the same."""
-
-    def step(i: int) -> Any:
-        x = values(i, 3, dtype=(np.float32, np.float64)[i % 2])
-        return taped(x, lambda x: tf.cast(x, tf.float16))
-
-    return step
-
-
-def dtypes_that_alternate() -> Step:
-    return lambda i: taped(values(i, 6, dtype=("float32", "float64")[i % 2]), lambda x: tf.math.erf(x))
-
-
 def persistent_tape() -> Step:
     x = values(0, 3)
     with tf.GradientTape(persistent=True) as tape:
@@ -229,18 +203,6 @@ def changing_indices() -> Step:
     return step
 
 
-def changing_permutation() -> Step:
-    return lambda i: taped(values(i, 2, 3), lambda x: tf.transpose(x, [[0, 1], [1, 0]][i % 2]) * values(i, 1, 1))
-
-
-def python_scalars() -> Step:
-    return lambda i: taped(values(i, 3), lambda x: (x * (i + 0.5) + i) ** 2 / (1 + i))
-
-
-def numpy_operands() -> Step:
-    return lambda i: taped(values(i, 3), lambda x: np.float32(i) * x * np.full(3, i, np.float32))
-
-
 def dropout() -> Step:
     tf.random.set_seed(3)
     return lambda i: taped(values(i, 20), lambda x: tf.nn.dropout(x * x, 0.5))
@@ -251,78 +213,72 @@ def random_factors() -> Step:
     return lambda i: taped(values(i, 5), lambda x: x * tf.random.normal([5]) + tf.random.shuffle(x))
 
 
-def where_and_clip() -> Step:
-    return lambda i: taped(values(i, 9), lambda x: tf.where(x > 0, tf.sqrt(x), tf.clip_by_value(x, -0.1 * i, 0.2)))
-
-
-def float64() -> Step:
-    return lambda i: taped(values(i, 3, dtype=np.float64), lambda x: tf.reduce_logsumexp(x) * x)
-
-
-ONE_STRUCTURE = [
-    reshape_with_tuples, several_targets, weighted_targets, intermediate_sources, one_source_twice,
-    variables_assigned_between_steps, several_outputs, changing_indices, python_scalars, numpy_operands, dropout,
-    random_factors, where_and_clip, float64,
-]  # fmt: skip
+Table = dict[str, Callable[[], Step]]
+ONE_STRUCTURE: Table = {
+    "reshape with tuples": lambda: lambda i: taped(
+        values(i, 6), lambda x: tf.reduce_sum(tf.reshape(x, (2, 3)) ** 2) * x[0]
+    ),
+    "several targets": lambda: lambda i: taped(values(i, 3), lambda x: [x * x, {"a": tf.sin(x)}]),
+    "weighted targets": lambda: lambda i: taped(
+        values(i, 3), lambda x: [x * x, tf.sin(x)], output_gradients=[values(i + 50, 3), None]
+    ),
+    "Python's scalars": lambda: lambda i: taped(values(i, 3), lambda x: (x * (i + 0.5) + i) ** 2 / (1 + i)),
+    "NumPy's operands": lambda: lambda i: taped(
+        values(i, 3), lambda x: np.float32(i) * x * np.full(3, i, np.float32)
+    ),
+    "where and clip": lambda: lambda i: taped(
+        values(i, 9), lambda x: tf.where(x > 0, tf.sqrt(x), tf.clip_by_value(x, -0.1 * i, 0.2))
+    ),
+    "float64": lambda: lambda i: taped(values(i, 3, dtype=np.float64), lambda x: tf.reduce_logsumexp(x) * x),
+    **{
+        make.__name__: make
+        for make in (
+            intermediate_sources, one_source_twice, variables_assigned_between_steps, several_outputs, changing_indices,
+            dropout, random_factors,
+        )
+    },
+}  # fmt: skip
+ALTERNATING: Table = {
+    # the results, and what is pulled back from them, have one dtype all the same
+    "dtypes of sources": lambda: (
+        lambda i: taped(values(i, 3, dtype=("float32", "float64")[i % 2]), lambda x: tf.cast(x, tf.float16))
+    ),
+    "dtypes": lambda: lambda i: taped(values(i, 6, dtype=("float32", "float64")[i % 2]), lambda x: tf.math.erf(x)),
+    "permutations": lambda: (
+        lambda i: taped(values(i, 2, 3), lambda x: tf.transpose(x, [[0, 1], [1, 0]][i % 2]) * values(i, 1, 1))
+    ),
+    "masks": lambda: (
+        lambda i: taped(
+            values(i, 6), lambda x: tf.reduce_sum(tf.boolean_mask(x, np.arange(6) % (2 + i % 3) == 0) ** 2) * 2.0
+        )
+    ),
+    "masks of one count": lambda: (
+        lambda i: taped(values(i, 6), lambda x: tf.boolean_mask(x * x, np.roll([1, 1, 0, 0, 1, 0], i) > 0))
+    ),
+    "rows found by where": lambda: (
+        lambda i: taped(values(i, 8), lambda x: tf.reduce_sum(tf.gather_nd(x, tf.where(x > 0)) ** 3))
+    ),
+    "segments": lambda: (
+        lambda i: taped(
+            values(i, 6), lambda x: tf.math.unsorted_segment_sum(x * x, [0, i % 2, 1, 1 + i % 2, 2 - i % 2, 2], 3) ** 2
+        )
+    ),
+    "shapes": lambda: (
+        lambda i: taped(values(i, 1 + i % 2, 3), lambda x: tf.reduce_mean(x * x) * tf.cast(tf.size(x), tf.float32))
+    ),
+    **{make.__name__: make for make in (unconnected_sources, variable_of_changing_shape, persistent_tape)},
+}
 
 
 @pytest.mark.filterwarnings("ignore:variable .* is read again:engine.runtime.errors.DetachWarning")
-@pytest.mark.parametrize("make", ONE_STRUCTURE)
-def test_a_recurring_structure_is_replayed(make: Callable[[], Step], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert_as_walked(make, monkeypatch)
+@pytest.mark.parametrize("name", ONE_STRUCTURE)
+def test_a_recurring_structure_is_replayed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_as_walked(ONE_STRUCTURE[name], monkeypatch)
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        unconnected_sources,
-        variable_of_changing_shape,
-        dtypes_that_alternate,
-        dtypes_of_sources_that_alternate,
-        persistent_tape,
-        changing_permutation,
-    ],
-)
-def test_structures_that_alternate(make: Callable[[], Step], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert_as_walked(make, monkeypatch, replays=None)
-
-
-# ---- shapes that depend on data --------------------------------------------------------------------------------------
-
-
-def masks_of_changing_count() -> Step:
-    def step(i: int) -> Any:
-        mask = np.arange(6) % (2 + i % 3) == 0
-        return taped(values(i, 6), lambda x: tf.reduce_sum(tf.boolean_mask(x, mask) ** 2) * 2.0)
-
-    return step
-
-
-def masks_of_one_count() -> Step:
-    return lambda i: taped(values(i, 6), lambda x: tf.boolean_mask(x * x, np.roll([1, 1, 0, 0, 1, 0], i) > 0))
-
-
-def rows_found_by_where() -> Step:
-    return lambda i: taped(values(i, 8), lambda x: tf.reduce_sum(tf.gather_nd(x, tf.where(x > 0)) ** 3))
-
-
-def segments() -> Step:
-    def step(i: int) -> Any:
-        ids = tf.constant(np.sort(np.random.default_rng(i).integers(0, 3, 6)))
-        return taped(values(i, 6), lambda x: tf.math.unsorted_segment_sum(x * x, ids, 3) ** 2)
-
-    return step
-
-
-def shapes_that_change() -> Step:
-    return lambda i: taped(values(i, 1 + i % 2, 3), lambda x: tf.reduce_mean(x * x) * tf.cast(tf.size(x), tf.float32))
-
-
-@pytest.mark.parametrize(
-    "make", [masks_of_changing_count, masks_of_one_count, rows_found_by_where, segments, shapes_that_change]
-)
-def test_shapes_that_depend_on_data(make: Callable[[], Step], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert_as_walked(make, monkeypatch, replays=None)
+@pytest.mark.parametrize("name", ALTERNATING)
+def test_structures_that_alternate(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_as_walked(ALTERNATING[name], monkeypatch, replays=None)
 
 
 # ---- what must not be taken for equal --------------------------------------------------------------------------------

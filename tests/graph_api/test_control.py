@@ -301,18 +301,6 @@ def test_shapes_that_change() -> None:
     np.testing.assert_array_equal(run(y, {x: [1.0]}), [1, 2, 2, 4, 2, 4, 4, 8])
 
 
-def test_back_prop_false_cuts_the_gradient() -> None:
-    x = tf.placeholder(tf.float32)
-    y = tf.while_loop(lambda v: v < 10.0, lambda v: [v * 2.0], [x], back_prop=False)
-    assert tf.gradients(y, x) == [None]
-
-
-def test_case() -> None:
-    x = tf.placeholder(tf.float32)
-    y = tf.case([(x < 0.0, lambda: -x), (x < 1.0, lambda: x * x)], default=lambda: x + 1.0)
-    assert [run(y, {x: v}) for v in (-3.0, 0.5, 4.0)] == [3.0, 0.25, 5.0]
-
-
 def test_old_names_and_single_results() -> None:
     x = tf.placeholder(tf.float32)
     y = tf.cond(x > 0.0, fn1=lambda: [x], fn2=lambda: [-x])
