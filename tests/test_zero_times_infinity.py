@@ -18,9 +18,9 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.closed import replay
 from engine.compiler import program
 from engine.runtime.cache import clear_caches
+from tests.fuzz.execute import replayed_at_once
 from tests.singular_idioms import COMPUTED, ELEMENTWISE, IDIOMS, Idiom
 from tests.support import noted
 from tests.tapes import gradient_in, watching
@@ -88,16 +88,6 @@ def test_the_two_functions_of_an_idiom_are_one_where_nothing_is_singular(idiom: 
 
 
 # ---- the ways to differentiate ---------------------------------------------------------------------------------------
-
-
-@contextmanager
-def replayed_at_once() -> Iterator[None]:
-    before = replay.COMPILE_AFTER
-    replay.COMPILE_AFTER = 0
-    try:
-        yield
-    finally:
-        replay.COMPILE_AFTER = before
 
 
 @contextmanager

@@ -5,23 +5,11 @@ from __future__ import annotations
 import threading
 from collections import namedtuple
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 import pytest
 
 import tape_api as tf
-
-
-def gradient_of(fn: Any, *values: Any, **options: Any) -> Any:
-    """Gradient of ``fn(*tensors)`` with respect to the tensors."""
-    tensors = [tf.constant(v) for v in values]
-    with tf.GradientTape() as tape:
-        tape.watch(tensors)
-        y = fn(*tensors)
-    found = tape.gradient(y, tensors, **options)
-    return found[0] if len(values) == 1 else found
-
 
 # ---- what is recorded ------------------------------------------------------------------------------------------------
 
@@ -209,11 +197,6 @@ def test_integer_targets_and_sources_have_none() -> None:
     assert tape.gradient(z, n) is None
     assert tape.gradient(k, x) is None
     assert tape.gradient([k, z], x).numpy() == 2.0
-
-
-def test_where_keeps_an_infinite_branch_out() -> None:
-    g = gradient_of(lambda x: tf.where(x > 0.0, tf.sqrt(x), tf.zeros_like(x)), [0.0, 4.0])
-    np.testing.assert_array_equal(g, [0.0, 0.25])
 
 
 def test_a_variable_that_is_the_target_has_the_derivative_one() -> None:
