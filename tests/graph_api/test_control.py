@@ -14,6 +14,7 @@ import tape_api as tape
 from engine.core.nest import flatten
 from engine.core.variable import read_variable
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
+from tests.graph_api.running import run
 
 Program = Callable[..., Any]
 
@@ -170,12 +171,6 @@ def test_jacobian(program: Program) -> None:
 
 
 # ---- what runs, and when ---------------------------------------------------------------------------------------------
-
-
-def run(fetches: Any, feeds: Any = None) -> Any:
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feeds)
 
 
 def test_only_the_branch_chosen_runs() -> None:

@@ -8,13 +8,7 @@ import numpy as np
 import pytest
 
 import graph_api as tf
-
-
-def run(fetches: object, feeds: dict | None = None) -> object:
-    """Run in a fresh session, with all variables initialized."""
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feeds)
+from tests.graph_api.running import run
 
 
 def test_disconnected_source_is_none() -> None:
