@@ -62,11 +62,16 @@ def row_by_row(fn: Function, *values: Any) -> list[np.ndarray]:
     ]
 
 
+def dense(found: Any) -> np.ndarray:
+    """A Jacobian in whatever form it was handed out as an array."""
+    if hasattr(found, "matmat"):
+        return np.asarray(found @ np.eye(found.shape[1]))
+    return np.asarray(found.toarray() if hasattr(found, "toarray") else found)
+
+
 def matrix(found: Any, like: np.ndarray) -> np.ndarray:
     """A block as a matrix: zeros for None, dense for sparse."""
-    if found is None:
-        return np.zeros_like(like)
-    return np.asarray(found.toarray() if hasattr(found, "toarray") else found).reshape(like.shape)
+    return np.zeros_like(like) if found is None else dense(found).reshape(like.shape)
 
 
 def points(*shapes: Sequence[int], seed: int = 0) -> list[np.ndarray]:

@@ -10,14 +10,10 @@ import pytest
 
 import graph_api as tf
 import tape_api
-from tests.jacobian.both import matrix, points
+from tests.jacobian.both import dense, points
 from tests.tapes import gradient_in, watching
 
 FORMATS = ("dense", "csr", "operator")
-
-
-def dense(found: Any) -> np.ndarray:
-    return found @ np.eye(found.shape[1]) if hasattr(found, "matmat") else matrix(found, np.zeros(found.shape))
 
 
 def chosen(x: np.ndarray, index: Any) -> np.ndarray:

@@ -11,6 +11,7 @@ import pytest
 import graph_api
 import tape_api
 from engine.jacobian.structure.pattern import Pattern, too_full
+from tests.jacobian.both import dense
 from tests.tapes import gradient_in, watching
 
 FUNCTIONS: dict[str, tuple[Callable[[Any, Any], Any], bool]] = {
@@ -24,11 +25,6 @@ FUNCTIONS: dict[str, tuple[Callable[[Any, Any], Any], bool]] = {
     "a constant": (lambda tf, x: tf.constant(np.ones(2)), False),
 }
 POINT = np.array([1.0, -2.0, 3.0])
-
-
-def dense(found: Any, format: str) -> np.ndarray:
-    found = found @ np.eye(3) if format == "operator" else found.toarray() if format != "dense" else found
-    return np.asarray(found)
 
 
 @pytest.mark.parametrize("format", ["dense", "csr", "coo", "operator"])
@@ -48,7 +44,7 @@ def test_none_only_where_the_gradient_is(name: str, format: str) -> None:
             results.append(None if found is None else session.run(found, {s: POINT}))
     assert [found is not None for found in results] == [connected] * 3
     for found in results if connected else ():
-        assert not dense(found, format).any()
+        assert not dense(found).any()
 
 
 def test_several_targets_and_sources() -> None:

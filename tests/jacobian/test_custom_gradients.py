@@ -12,6 +12,7 @@ import pytest
 
 import graph_api as tf
 import tape_api
+from tests.jacobian.both import dense
 from tests.tapes import gradient_in, watching
 
 X = np.array([0.5, 1.0, 1.5, 2.0])
@@ -30,12 +31,6 @@ def steep(api: Any, x: Any, weight: Any) -> Any:
 
 def expected(x: np.ndarray) -> np.ndarray:
     return np.diag(x**3 + WEIGHT * x * x)
-
-
-def dense(found: Any) -> np.ndarray:
-    if hasattr(found, "matmat"):
-        return np.asarray(found @ np.eye(len(X)))
-    return np.asarray(found.toarray() if hasattr(found, "toarray") else found)
 
 
 WAYS: dict[str, Callable[[Any, Any, Any], Any]] = {

@@ -18,6 +18,7 @@ from engine.jacobian import plan_cache as recorded
 from engine.jacobian.execution.parallel import Sent, View, _portable
 from engine.jacobian.planning import plan as plans
 from engine.runtime.errors import InvalidArgumentError, UnimplementedError
+from tests.jacobian.both import dense
 from tests.tapes import gradient_in, watching
 
 RNG = np.random.default_rng(5)
@@ -106,12 +107,6 @@ def plan_on_tape(function: Any, **options: Any) -> Any:
     return gradient_in(x, lambda: function(x, tf), method="jacobian_plan", **options)
 
 
-def array(found: Any) -> np.ndarray:
-    if hasattr(found, "toarray"):
-        return found.toarray()
-    return found.numpy() if hasattr(found, "numpy") else found
-
-
 # ---- the same numbers ------------------------------------------------------------------------------------------------
 
 
@@ -120,8 +115,8 @@ def array(found: Any) -> np.ndarray:
 def test_tape(function: Any, format: str, executor: Any) -> None:
     expected = plan_on_tape(function, format=format).in_chunks(2)(POINT)
     found = on_tape(function, format=format, executor=executor)
-    np.testing.assert_array_equal(array(found), array(expected))
-    np.testing.assert_allclose(array(found), array(on_tape(function, format=format)), rtol=1e-13, atol=1e-14)
+    np.testing.assert_array_equal(dense(found), dense(expected))
+    np.testing.assert_allclose(dense(found), dense(on_tape(function, format=format)), rtol=1e-13, atol=1e-14)
 
 
 @pytest.mark.parametrize("format", ["dense", "csr"])
@@ -132,7 +127,7 @@ def test_graph(function: Any, format: str, executor: Any) -> None:
         x = graph_api.placeholder(graph_api.float64, POINT.shape)
         j = graph_api.jacobian(function(x, graph_api), x, format=format, executor=executor)
         found = session.run(j, {x: POINT})
-    np.testing.assert_array_equal(array(found), array(expected))
+    np.testing.assert_array_equal(dense(found), dense(expected))
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -162,11 +157,11 @@ def test_chunks_that_the_memory_limit_asks_for_are_kept(mode: str) -> None:
             break
     assert 1 < chunk < one.count
     pool = Here(workers=1)
-    np.testing.assert_array_equal(array(on_tape(coupled, executor=pool, **options)), array(on_tape(coupled, **options)))
+    np.testing.assert_array_equal(dense(on_tape(coupled, executor=pool, **options)), dense(on_tape(coupled, **options)))
     assert pool.submitted == 1
     with Threads(2) as threads:
         np.testing.assert_array_equal(
-            array(on_tape(coupled, executor=threads, **options)), array(on_tape(coupled, **options))
+            dense(on_tape(coupled, executor=threads, **options)), dense(on_tape(coupled, **options))
         )
     assert threads.submitted == -(-one.count // chunk)
 
@@ -187,7 +182,7 @@ def test_cuts_stay_in_one_piece() -> None:
 
     pool = Here()
     expected = on_tape(bottleneck)
-    np.testing.assert_array_equal(array(on_tape(bottleneck, executor=pool)), array(expected))
+    np.testing.assert_array_equal(dense(on_tape(bottleneck, executor=pool)), dense(expected))
     assert plan_on_tape(bottleneck).plan.sweeps[0].chain is not None
     assert pool.submitted == 1
 
@@ -204,8 +199,8 @@ def test_structures_unconnected_pairs_and_variables() -> None:
     assert pool.submitted
     for key in "ab":
         assert found[key][2] is None
-        np.testing.assert_array_equal(array(found[key][0]), array(expected[key][0]))
-    np.testing.assert_array_equal(array(found["a"][1]), array(expected["a"][1]))
+        np.testing.assert_array_equal(dense(found[key][0]), dense(expected[key][0]))
+    np.testing.assert_array_equal(dense(found["a"][1]), dense(expected["a"][1]))
     assert found["b"][1] is None
 
 
@@ -379,9 +374,9 @@ def test_dask() -> None:
         pool = client.get_executor()
         for function in FUNCTIONS:
             expected = plan_on_tape(function).in_chunks(2)(POINT)
-            np.testing.assert_array_equal(array(on_tape(function, executor=pool)), array(expected))
+            np.testing.assert_array_equal(dense(on_tape(function, executor=pool)), dense(expected))
         matrix = on_tape(stencil, executor=pool, format="csr")
-        np.testing.assert_array_equal(matrix.toarray(), array(on_tape(stencil, format="csr")))
+        np.testing.assert_array_equal(matrix.todense(), dense(on_tape(stencil, format="csr")))
 
 
 @pytest.mark.parametrize("front_end", ["tape", "graph"])

@@ -14,7 +14,7 @@ import graph_api
 import tape_api
 from engine.jacobian import plan_cache as recorded
 from engine.jacobian.planning import plan
-from tests.jacobian.both import in_graph, on_tape
+from tests.jacobian.both import dense, in_graph, on_tape
 from tests.tapes import gradient_in
 
 POINT = np.random.default_rng(0).uniform(0.5, 1.5, 9)
@@ -52,10 +52,6 @@ WAYS = (on_tape, in_graph, in_graph_of_unknown_shape, in_outer_tape, by_plan)
 ways = pytest.mark.parametrize("way", WAYS)
 EXACT = on_tape(ring, POINT)[0].numpy()
 PATTERN = EXACT != 0
-
-
-def dense(found: Any) -> np.ndarray:
-    return found.toarray() if sparse.issparse(found) else np.asarray(found)
 
 
 @ways

@@ -16,7 +16,7 @@ import graph_api
 import tape_api
 from engine.jacobian.callable_plan import JacobianPlan
 from engine.runtime.errors import InvalidArgumentError, ShapeError
-from tests.jacobian.both import in_graph, on_tape, points
+from tests.jacobian.both import dense, in_graph, on_tape, points
 from tests.tapes import gradient_in
 
 MATRIX = np.random.default_rng(0).normal(size=(4, 3))
@@ -113,17 +113,13 @@ def test_who_changes_what_a_thread_found_changes_nothing_else(fn: Any, format: s
         if format != "dense":
             ways.append(lambda: on_tape(fn, x, format=format, executor=threads)[0])
         for jacobian in ways:
-            before = as_matrix(jacobian()).copy()
+            before = dense(jacobian()).copy()
             for _ in range(2):
                 changed = jacobian()
                 (changed if format == "dense" else changed.data)[...] = 7.0
-            np.testing.assert_array_equal(as_matrix(jacobian()), before)
+            np.testing.assert_array_equal(dense(jacobian()), before)
     np.testing.assert_array_equal(x, np.arange(2.0, 8.0))
     np.testing.assert_array_equal(CONSTANT, np.arange(1.0, 7.0))
-
-
-def as_matrix(found: Any) -> np.ndarray:
-    return found.toarray() if sparse.issparse(found) else found
 
 
 def test_blocks_of_a_sparse_jacobian_share_nothing() -> None:
@@ -216,10 +212,9 @@ def test_plans_are_called_with_arrays(make: Any, format: str) -> None:
     plan = make(neighbors, x, format=format)
     for value in (x, other, list(other), tape_api.constant(other)):
         found = plan(value)
-        dense = found.toarray() if sparse.issparse(found) else found
-        np.testing.assert_array_equal(dense, on_tape(neighbors, np.asarray(value))[0])
+        np.testing.assert_array_equal(dense(found), on_tape(neighbors, np.asarray(value))[0])
     again = pickle.loads(pickle.dumps(plan))(other)
-    np.testing.assert_array_equal(again.toarray() if sparse.issparse(again) else again, dense)
+    np.testing.assert_array_equal(dense(again), dense(found))
 
 
 def test_plans_measure() -> None:

@@ -17,7 +17,7 @@ from engine.jacobian.coloring.symmetric import symmetrized
 from engine.jacobian.execution.decompression import Result, Scattered
 from engine.jacobian.structure.path import Path
 from engine.runtime.errors import DetachWarning, InvalidArgumentError
-from tests.jacobian.both import Function, in_graph, on_tape
+from tests.jacobian.both import Function, dense, in_graph, on_tape
 from tests.jacobian.both import points as some
 from tests.tapes import gradient_in, watching
 from tests.test_random_programs import NAMES, Instruction, points, programs, run
@@ -45,11 +45,12 @@ NETWORK = some((3, 5), (5,), (5,))
 
 def whole(blocks: Any, sizes: list[int]) -> np.ndarray:
     """Dense or sparse blocks as one matrix."""
-    dense = [
-        [np.asarray(b.toarray() if sparse.issparse(b) else b).reshape(m, n) for b, n in zip(row, sizes, strict=True)]
-        for row, m in zip(blocks, sizes, strict=True)
-    ]
-    return np.block(dense)
+    return np.block(
+        [
+            [dense(b).reshape(m, n) for b, n in zip(row, sizes, strict=True)]
+            for row, m in zip(blocks, sizes, strict=True)
+        ]
+    )
 
 
 def jacobian_of_gradient(fn: Function, *values: Any) -> Any:
@@ -161,8 +162,8 @@ def test_what_is_read_before_and_after_an_update_is_not_equal(shape: list[int | 
 @settings(max_examples=60)
 @given(programs)
 def test_random_programs(program: list[Instruction]) -> None:
-    # the shape of its result is unknown in a graph
-    assume(all(NAMES[op] != "boolean_mask" for op, _, _ in program))
+    # the shape of its result is unknown in a graph; gamma functions have one derivative only in their first argument
+    assume(not {NAMES[op] for op, _, _ in program} & {"boolean_mask", "math.igamma", "math.igammac"})
     fn = lambda tf, *xs: tf.reduce_sum(run(tf, program, *xs))  # noqa: E731
     xs = points()
     sizes = [x.size for x in xs]

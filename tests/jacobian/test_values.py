@@ -12,7 +12,7 @@ import graph_api
 import tape_api
 from engine.jacobian.execution.evaluate import _transposed
 from engine.runtime.errors import InvalidArgumentError
-from tests.jacobian.both import Function, in_graph, matrix, on_tape, points, row_by_row
+from tests.jacobian.both import Function, dense, in_graph, matrix, on_tape, points, row_by_row
 from tests.support import assert_same_bits
 from tests.tapes import gradient_in, watching
 
@@ -168,7 +168,7 @@ def test_a_complex_target_of_a_real_source_has_a_complex_jacobian(run: Any, mode
     fn = lambda tf, x: tf.signal.fft(tf.cast(x, tf.complex128)) * 1j  # noqa: E731
     for options in ({}, {"format": "csr"}, {"sparsity": np.ones((4, 4))}):
         (found,) = run(fn, x, mode=mode, **options)
-        found = found.toarray() if hasattr(found, "toarray") else np.asarray(found)
+        found = dense(found)
         assert found.dtype == np.complex128
         np.testing.assert_allclose(found, 1j * FOURIER, atol=1e-14)
     (single,) = run(lambda tf, x: tf.complex(x, x * 2.0), x.astype(np.float32), mode=mode, format="csc")
@@ -187,8 +187,7 @@ def test_complex_targets_must_be_holomorphic_functions_of_complex_sources(run: A
         with pytest.raises(InvalidArgumentError, match="not a holomorphic function of the complex source"):
             run(fn, COMPLEX, format=format)
     (found,) = run(lambda tf, z: tf.exp(z) * z, COMPLEX, format=format)
-    found = found.toarray() if hasattr(found, "toarray") else np.asarray(found)
-    np.testing.assert_allclose(found, np.diag(np.conj(np.exp(COMPLEX) * (COMPLEX + 1))))
+    np.testing.assert_allclose(dense(found), np.diag(np.conj(np.exp(COMPLEX) * (COMPLEX + 1))))
 
 
 def test_rows_of_complex_targets() -> None:
