@@ -204,7 +204,7 @@ def test_modules_fit_in_the_head(folder: str) -> None:
 
 BUDGETS = {
     "engine": 69_300, "dualgrad": 65_600, "graph_api": 23_300, "tape_api": 14_100, "bench": 10_500, "optim": 6_000,
-    "tests": 99_000,
+    "tests": 98_000,
 }  # fmt: skip
 """Lines of Python that a folder may have, stubs apart. They only fall: who adds takes away elsewhere."""
 
