@@ -13,6 +13,7 @@ import graph_api as tf1
 import tape_api as tf
 from engine.core.batching import Batched, batch_level
 from engine.runtime.errors import DetachWarning, DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
+from tests.tapes import watching
 
 t = tf.transforms
 X = np.array([0.7, 1.9, 0.4])
@@ -176,9 +177,7 @@ def test_the_same_in_a_graph() -> None:
 
 def test_under_a_tape_and_in_a_function() -> None:
     x = tf.constant(X)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = tf.reduce_sum(t.grad(cost)(x) ** 2)
+    tape, y = watching(x, lambda: tf.reduce_sum(t.grad(cost)(x) ** 2))
     expected = 2 * t.hessian(cost)(X).numpy() @ t.grad(cost)(X).numpy()
     np.testing.assert_allclose(tape.gradient(y, x), expected)
     np.testing.assert_allclose(tf.function(t.grad(cost))(x), t.grad(cost)(X))

@@ -25,6 +25,7 @@ from dualgrad.frontend.scipy_modules import FUNCTIONS
 from engine.numpy_api.scipy_functions import SCIPY
 from engine.runtime.errors import SymbolicArrayError
 from tests.array_functions import Function, assert_right, weights
+from tests.tapes import gradient_in, watching
 
 la, sp, ft, ig, nd, sg = scipy.linalg, scipy.special, scipy.fft, scipy.integrate, scipy.ndimage, scipy.signal
 
@@ -208,9 +209,7 @@ def test_forward_and_second_derivatives(name: str) -> None:
 
     def along(point: np.ndarray) -> Any:
         t = tf.constant(point)
-        with tf.GradientTape(persistent=True) as tape:
-            tape.watch(t)
-            y = total(t)
+        tape, y = watching(t, lambda: total(t), persistent=True)
         return tape.gradient(y, t).numpy(), tape.jvp(y, t, direction).numpy()
 
     gradient, pushed = along(x)
@@ -303,10 +302,9 @@ def test_degrees_that_would_never_end_are_refused(name: str) -> None:
 def by_order(name: str, v: Any, x: Any) -> np.ndarray:
     """The derivative of a Bessel function in its order."""
     order = tf.constant(v, tf.float64)
-    with tf.GradientTape() as tape:
-        tape.watch(order)
-        y = getattr(scipy.special, name)(order, np.asarray(x, np.float64))
-    return np.asarray(tape.gradient(y, order).numpy())
+    return np.asarray(
+        gradient_in(order, lambda: getattr(scipy.special, name)(order, np.asarray(x, np.float64))).numpy()
+    )
 
 
 @pytest.mark.parametrize(

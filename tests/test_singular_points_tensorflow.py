@@ -129,7 +129,7 @@ def derivatives(api: Any, fn: Callable[..., Any], arrays: list[np.ndarray]) -> d
 def differing(row: Row) -> list[tuple[str, tuple[float, ...], float, float]]:
     arrays = points(row)
     ours = derivatives(tape_api, row.apply, arrays)
-    theirs = derivatives(tf, lambda *xs: row.tf(tf, *xs), arrays)  # type: ignore[misc]
+    theirs = derivatives(tf, lambda *xs: row.in_tensorflow(tf, *xs), arrays)
     found = []
     for key, got in ours.items():
         expected = theirs[key]

@@ -13,6 +13,7 @@ import tape_api
 from engine.core import nest
 from engine.runtime.errors import InvalidArgumentError
 from tests.peers import both_modes, close, in_graph, on_tape
+from tests.tapes import watching
 
 PLACES = np.array([[0, 1], [0, 3], [1, 0], [2, 2], [2, 3]])
 VALUES = np.array([3.0, -1.0, 2.0, 0.5, 4.0])
@@ -310,9 +311,7 @@ def test_products_with_constants_have_the_same_bits_in_both_modes(seed: int, for
         return found.toarray() if format == "csr" else np.asarray(found)
 
     watched = tape_api.constant(x)
-    with tape_api.GradientTape(persistent=True) as tape:
-        tape.watch(watched)
-        y = function(tape_api, watched)
+    tape, y = watching(watched, lambda: function(tape_api, watched), persistent=True)
     eager = [array(f(y, watched, format=format)) for f in (tape.jacobian, tape.hessian)]
     with graph_api.Graph().as_default(), graph_api.Session() as session:
         fed = graph_api.placeholder(graph_api.float64, x.shape)

@@ -12,6 +12,7 @@ import scipy.linalg
 import graph_api
 import tape_api
 from engine.core.value import dtype_of
+from tests.tapes import gradient_in, watching
 
 Fn = Callable[[Any, Any], Any]
 
@@ -78,9 +79,7 @@ def derivatives(fn: Fn, at: np.ndarray, dtype: str = "float64") -> tuple[np.ndar
     x = tape_api.constant(at, dtype)
     with tape_api.GradientTape(persistent=True) as outer:
         outer.watch(x)
-        with tape_api.GradientTape() as inner:
-            inner.watch(x)
-            y = tape_api.reduce_sum(fn(tape_api, x))
+        inner, y = watching(x, lambda: tape_api.reduce_sum(fn(tape_api, x)))
         slope = inner.gradient(y, x)
         parts = tape_api.unstack(tape_api.reshape(slope, [-1]))
     found = {
@@ -208,9 +207,7 @@ def test_polar_factors_of_stacks_and_of_complex_matrices() -> None:
 @pytest.mark.parametrize("scale", [1e-165, 1e-150, 1.0, 1e165])
 def test_polar_factors_at_every_scale(scale: float) -> None:
     x = tape_api.constant(scale * TURN)
-    with tape_api.GradientTape() as tape:
-        tape.watch(x)
-        y = tape_api.reduce_sum(scipy.linalg.polar(x)[0] * WEIGHTS[:3, :3])
+    tape, y = watching(x, lambda: tape_api.reduce_sum(scipy.linalg.polar(x)[0] * WEIGHTS[:3, :3]))
     inner = TURN.T @ WEIGHTS[:3, :3]
     np.testing.assert_allclose(tape.gradient(y, x) * scale, TURN @ (inner - inner.T) / 2, atol=1e-13)
 
@@ -312,10 +309,7 @@ DEFECTIVE = {
 def test_eigenvalues_of_defective_matrices_have_no_derivative(values: Callable[[Any], Any], at: str) -> None:
     """Each one's is infinite; of a symmetric function it cannot be made of these."""
     x = tape_api.constant(DEFECTIVE[at])
-    with tape_api.GradientTape() as tape:
-        tape.watch(x)
-        y = tape_api.math.real(tape_api.reduce_sum(values(x) ** 2))
-    assert np.isnan(tape.gradient(y, x)).any()
+    assert np.isnan(gradient_in(x, lambda: tape_api.math.real(tape_api.reduce_sum(values(x) ** 2)))).any()
     assert np.isnan(
         tape_api.transforms.jvp(lambda x: values(x), (DEFECTIVE[at],), (np.ones_like(DEFECTIVE[at]),))[1]
     ).any()
