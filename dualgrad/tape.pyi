@@ -45,6 +45,7 @@ from tape_api import atanh as atanh
 from tape_api import autodiff as autodiff
 from tape_api import autograph as autograph
 from tape_api import batch_to_space as batch_to_space
+from tape_api import bfloat16 as bfloat16
 from tape_api import bitcast as bitcast
 from tape_api import bitwise as bitwise
 from tape_api import bool as bool
@@ -168,6 +169,11 @@ from tape_api import pow as pow
 from tape_api import primitive as primitive
 from tape_api import py_func as py_func
 from tape_api import py_function as py_function
+from tape_api import qint16 as qint16
+from tape_api import qint32 as qint32
+from tape_api import qint8 as qint8
+from tape_api import quint16 as quint16
+from tape_api import quint8 as quint8
 from tape_api import ragged as ragged
 from tape_api import random_normal as random_normal
 from tape_api import random_normal_initializer as random_normal_initializer
@@ -186,6 +192,7 @@ from tape_api import reduce_prod as reduce_prod
 from tape_api import reduce_sum as reduce_sum
 from tape_api import repeat as repeat
 from tape_api import reshape as reshape
+from tape_api import resource as resource
 from tape_api import reverse as reverse
 from tape_api import reverse_sequence as reverse_sequence
 from tape_api import roll as roll
@@ -250,6 +257,7 @@ from tape_api import unique as unique
 from tape_api import unique_with_counts as unique_with_counts
 from tape_api import unravel_index as unravel_index
 from tape_api import unstack as unstack
+from tape_api import variant as variant
 from tape_api import vectorized_map as vectorized_map
 from tape_api import version as version
 from tape_api import where as where
