@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +13,7 @@ from dualgrad.keras.activations import logits_of
 from dualgrad.keras.configs import Configured, OfFunction
 from dualgrad.keras.host import Bound
 from dualgrad.keras.lookup import by_name
-from dualgrad.keras.masks import mask_of, masked_weights
+from dualgrad.keras.masks import mask_of, masked_weights, set_mask
 from dualgrad.keras.matching import matched, predictions, reduced
 from dualgrad.keras.settings import epsilon, floatx
 from engine.core.dtypes import float16
@@ -237,7 +238,7 @@ def sparse_categorical_crossentropy(
 ) -> Operand:
     """Cross entropy of integer labels with predicted probabilities (or logits) along the last dimension.
 
-    Labels equal to `ignore_class` give 0.
+    Labels equal to `ignore_class` give 0, and are no part of a mean.
     """
     pred = predictions(y_pred)
     labels = tf.cast(y_true, "int64")
@@ -259,7 +260,9 @@ def sparse_categorical_crossentropy(
     valid = tf.not_equal(labels, ignore_class)
     safe = tf.where(valid, labels, tf.zeros_like(labels))
     each = tf.sparse_softmax_cross_entropy_with_logits(labels=safe, logits=logits)
-    return tf.where(valid, each, tf.zeros_like(each))
+    counted = tf.where(valid, each, tf.zeros_like(each))
+    set_mask(counted, valid)
+    return counted
 
 
 # ---- classes ---------------------------------------------------------------------------------------------------------
@@ -314,7 +317,9 @@ class Loss(Bound, Configured):
         weights = None if sample_weight is None else tensor(sample_weight)
         values = tensor(current(self.call)(tensor(y_true), pred))
         is_mean = self.reduction not in ("sum", "none", None)
-        weights = masked_weights(weights, mask_of(y_pred), dtype_of(values), is_mean)
+        masks = [mask for mask in map(mask_of, (y_pred, values)) if mask is not None]
+        mask = functools.reduce(tf.logical_and, masks) if masks else None
+        weights = masked_weights(weights, mask, dtype_of(values), is_mean)
         return reduced(values, weights, self.reduction)
 
 

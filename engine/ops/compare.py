@@ -221,7 +221,7 @@ def _truncate_kernel(x: Any, *, dtype: DType) -> Operand:
     # what records a program records the cast alone, and its loop refuses what does not fit
     if x.dtype.kind != "f" or dtype.numpy.kind == "b" or not isinstance(x, (np.ndarray, np.generic)) or not x.size:
         return x.astype(dtype.numpy)
-    limits = np.iinfo(dtype.numpy)
+    x, limits = np.asarray(x), np.iinfo(dtype.numpy)
     # 2.0**63 and not its predecessor: beside the largest numbers of 64 bits there is no float
     too_small, too_large = limits.min - 1.0, limits.max + 1.0
     if x.min() > too_small and x.max() < too_large:

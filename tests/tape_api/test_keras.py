@@ -446,3 +446,33 @@ def test_what_fit_reports_is_the_mean_over_rows_and_weights_count() -> None:
     model.compile("sgd")
     with pytest.raises(ValueError, match="No loss to compute"):
         model.fit(x, y, **how)
+
+
+def test_statistics_of_a_batch_are_those_of_what_counts() -> None:
+    x = np.array([[[1.0, 2.0], [2.0, 4.0], [0.0, 0.0]], [[3.0, 6.0], [0.0, 0.0], [0.0, 0.0]]], np.float32)
+    norm = layers.BatchNormalization(momentum=0.0, epsilon=1e-9)
+    out = keras.Sequential([layers.Masking(), norm])(x, training=True)
+    np.testing.assert_allclose(norm.moving_mean, [2.0, 4.0], rtol=1e-6)
+    np.testing.assert_allclose(norm.moving_variance, [2 / 3, 8 / 3], rtol=1e-6)
+    np.testing.assert_allclose(out[0, :, 0], np.array([-1.0, 0.0, -2.0]) / np.sqrt(2 / 3), rtol=1e-5, atol=1e-6)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="one dimension less than the inputs"):
+        norm(x, training=True, mask=np.ones((2, 3, 2), bool))
+
+
+def test_ignored_classes_are_no_part_of_a_mean() -> None:
+    labels = np.array([0, -1, 1, -1])
+    shares = tf.constant([[0.6, 0.4], [0.5, 0.5], [0.2, 0.8], [0.9, 0.1]])
+    loss = keras.losses.SparseCategoricalCrossentropy(ignore_class=-1)
+    with tf.GradientTape() as tape:
+        tape.watch(shares)
+        value = loss(labels, shares)
+    np.testing.assert_allclose(value, -np.log([0.6, 0.8]).mean(), rtol=1e-6)
+    gradient = tape.gradient(value, shares).numpy()
+    np.testing.assert_allclose(gradient[[1, 3]], 0.0)
+    weighted = loss(labels, shares, sample_weight=[1.0, 5.0, 3.0, 5.0])
+    np.testing.assert_allclose(weighted, (-np.log(0.6) - 3 * np.log(0.8)) / 2, rtol=1e-6)
+    total = keras.losses.SparseCategoricalCrossentropy(ignore_class=-1, reduction="sum")(labels, shares)
+    np.testing.assert_allclose(total, -np.log([0.6, 0.8]).sum(), rtol=1e-6)
+    model = keras.Sequential([layers.Lambda(lambda x: x)])
+    model.compile("sgd", loss)
+    assert model.evaluate(shares, labels, verbose=0) == pytest.approx(-np.log([0.6, 0.8]).mean(), rel=1e-6)
