@@ -37,7 +37,7 @@ class Code:
     avals : dict
         Shape and dtype of each value.
     orders : dict
-        What is known of how each value lies in memory.
+        What is known of how each value lies in memory; nothing is where a program comes from elsewhere.
     """
 
     inputs: tuple[int, ...] = ()
@@ -77,7 +77,7 @@ class Code:
         """An instruction of one new result, whose aval is that of `like`, if it is given."""
         operands = [self.avals[s] for s in inputs]
         aval = op.result_avals(operands, params) if like is None else like
-        order = order_of_result(op, [self.orders[s] for s in inputs], operands, params, aval)
+        order = order_of_result(op, [self.orders.get(s, Order.UNKNOWN) for s in inputs], operands, params, aval)
         return Instruction(op, inputs, params, (self.new_value(aval, order),), where)
 
     @property
