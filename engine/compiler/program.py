@@ -309,7 +309,8 @@ class Program(Code):
 
         Examples
         --------
-        >>>         >>> from engine.core.dtypes import float64
+        >>> from engine.core.aval import Aval
+        >>> from engine.core.dtypes import float64
         >>> from engine.core.trace import Trace
         >>> from engine.ops.trig import sin
         >>> from engine.compiler.lowering import lower

@@ -420,7 +420,7 @@ def _gamma_product(
     def kernel(given: Any, out: Any, *arguments: Any, times: tuple[int, ...]) -> Any:
         there = near(times, *arguments)
         if not np.any(there):
-            return given
+            return np.array(given)
         found, there, *others = map(np.array, np.broadcast_arrays(given, there, *arguments))
         some = [v[there] for v in others]
         found[there] = exact(*some, factors=factors, times=times)

@@ -603,7 +603,7 @@ def scaled_slope(given: Any, v: Any, x: Any, *, kind: str, times: int) -> Any:
     """Derivative number `times` in x of ``ive(v, x)`` or ``kve(v, x)``, as `given`, but far out."""
     far = np.abs(x) > 26 + v * v / 2
     if not far.any():
-        return given
+        return np.array(given)
     with np.errstate(all="ignore"):
         return np.where(far, _scaled_far_out(v, np.where(far, x, np.inf), kind, times), given)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.stats as st
 
 import graph_api
 from tests.peers import close, in_graph
@@ -88,50 +87,3 @@ def test_vectors() -> None:
         tf.distributions.kl_divergence(parts, tf.distributions.Uniform())
     with pytest.raises(ValueError, match="either"):
         tf.distributions.Bernoulli()
-
-
-TAILS: dict[str, tuple[Callable[..., Any], Callable[..., Any], list[float]]] = {
-    "Normal": (lambda d, a, b: d.Normal(a, b), lambda a, b: st.norm(a, b), [-60.0, 0.3, 40.0]),
-    "Uniform": (lambda d, a, b: d.Uniform(-a, b), lambda a, b: st.uniform(-a, a + b), [-0.25, 0.0, 0.4]),
-    "Gamma": (lambda d, a, b: d.Gamma(a, 1 / b), lambda a, b: st.gamma(a, scale=b), [0.0, 1e-9, 1.0, 100.0]),
-    "Exponential": (lambda d, a, b: d.Exponential(1 / b), lambda a, b: st.expon(0.0, b), [0.0, 1e-20, 60.0]),
-    "Beta": (lambda d, a, b: d.Beta(a, b), lambda a, b: st.beta(a, b), [1e-9, 0.5, 1 - 1e-9]),
-}
-
-
-@pytest.mark.parametrize("name", TAILS)
-@pytest.mark.parametrize(("a", "b"), [(1.0, 1.0), (0.3, 0.5), (2.0, 1.5)])
-def test_tails(name: str, a: float, b: float) -> None:
-    tf, (ours, theirs, values) = graph_api, TAILS[name]
-    methods = {
-        "log_prob": "logpdf",
-        "cdf": "cdf",
-        "log_cdf": "logcdf",
-        "survival_function": "sf",
-        "log_survival_function": "logsf",
-    }
-    made, x = ours(tf.distributions, tf.constant(a, tf.float64), tf.constant(b, tf.float64)), np.array(values)
-    with tf.Session() as session, np.errstate(all="ignore"):
-        for method, scipys in methods.items():
-            found = session.run(getattr(made, method)(x))
-            np.testing.assert_allclose(found, getattr(theirs(a, b), scipys)(x), rtol=1e-9, err_msg=method)
-
-
-def test_slopes_where_an_exponent_is_0() -> None:
-    tf = graph_api
-    one = tf.ones([2], tf.float64)
-    share = np.array([0.0, 1.0])
-    log_prob = {
-        "gamma": tf.distributions.Gamma(one[0], one[0]).log_prob(0.5),
-        "beta": tf.distributions.Beta(one[0], one[0]).log_prob(0.25),
-        "dirichlet": tf.distributions.Dirichlet(one).log_prob(np.array([0.25, 0.75])),
-    }
-    with tf.Session() as session:
-        found = {name: session.run(tf.gradients(y, one))[0] for name, y in log_prob.items()}
-        assert session.run(tf.distributions.Categorical(probs=tf.constant(share)).log_prob([0, 1])).tolist() == [
-            -np.inf,
-            0,
-        ]
-    np.testing.assert_allclose(found["gamma"], [np.log(0.5) + np.euler_gamma + 1 - 0.5, 0.0], rtol=1e-14)
-    np.testing.assert_allclose(found["beta"], [np.log(0.25) + 1 + np.log(0.75) + 1, 0.0], rtol=1e-14)
-    np.testing.assert_allclose(found["dirichlet"], np.log([0.25, 0.75]) + 1, rtol=1e-14)

@@ -7,7 +7,6 @@ from typing import Any
 
 import graph_api as tf
 from engine.core.tensor_shape import TensorShape
-from engine.numpy_api.stats.table import STATS
 from graph_api.tensor import Tensor
 
 FULLY_REPARAMETERIZED = "FULLY_REPARAMETERIZED"
@@ -28,8 +27,6 @@ class Distribution:
 
     reparameterization_type = FULLY_REPARAMETERIZED
     event_ndims = 0
-    standard = ""
-    """The name of the distribution in SciPy, if it has tails."""
 
     def __init__(self, name: str | None = None, **parameters: Any) -> None:
         self.name = name or type(self).__name__
@@ -40,20 +37,11 @@ class Distribution:
     # what each distribution defines, as far as it has it
     _sample: Any
     log_prob: Any
+    cdf: Any
     mean: Any
     mode: Any
     variance: Any
     entropy: Any
-
-    def _standardized(self, value: Any) -> tuple[Any, ...]:
-        """A value in standard form, and the shapes of the distribution."""
-        raise NotImplementedError
-
-    def _of_standard(self, method: str, value: Any) -> Any:
-        if not self.standard:
-            raise NotImplementedError(f"{type(self).__name__}: there is no cdf")
-        value = tf.convert_to_tensor(value, dtype=self.dtype)
-        return STATS[f"scipy.stats.{self.standard}.{method}"][0](*self._standardized(value))
 
     def _like(self) -> Any:
         """Zeros of the shape of the parameters, broadcast together."""
@@ -88,21 +76,17 @@ class Distribution:
         """The density (or probability) of values."""
         return tf.exp(self.log_prob(value))
 
-    def cdf(self, value: Any, name: str | None = None) -> Tensor:
-        """The probability of less than `value`."""
-        return self._of_standard("cdf", value)
-
     def log_cdf(self, value: Any, name: str | None = None) -> Tensor:
         """The logarithm of `cdf`."""
-        return self._of_standard("logcdf", value)
+        return tf.math.log(self.cdf(value))
 
     def survival_function(self, value: Any, name: str | None = None) -> Tensor:
-        """The probability of more than `value`."""
-        return self._of_standard("sf", value)
+        """``1 - cdf(value)``."""
+        return 1 - self.cdf(value)
 
     def log_survival_function(self, value: Any, name: str | None = None) -> Tensor:
         """The logarithm of `survival_function`."""
-        return self._of_standard("logsf", value)
+        return tf.math.log(self.survival_function(value))
 
     def stddev(self, name: str | None = None) -> Tensor:
         """The standard deviation."""

@@ -15,8 +15,6 @@ log, lgamma, digamma = tf.math.log, tf.math.lgamma, tf.math.digamma
 class Normal(Distribution):
     """The normal distribution of mean `loc` and standard deviation `scale`."""
 
-    standard = "norm"
-
     def __init__(self, loc: Any, scale: Any, validate_args: bool = False, allow_nan_stats: bool = True,
                  name: str = "Normal") -> None:  # fmt: skip
         self.loc, self.scale = floats(loc, scale)
@@ -32,8 +30,9 @@ class Normal(Distribution):
         """The logarithm of the density."""
         return -0.5 * tf.square(self._z(value)) - (0.5 * math.log(2 * math.pi) + log(self.scale))
 
-    def _standardized(self, value: Any) -> tuple[Any, ...]:
-        return (self._z(value),)
+    def cdf(self, value: Any, name: str | None = None) -> Tensor:
+        """The probability of less than `value`."""
+        return 0.5 * tf.math.erfc(-self._z(value) / math.sqrt(2))
 
     def quantile(self, value: Any, name: str | None = None) -> Tensor:
         """The inverse of `cdf`."""
@@ -61,8 +60,6 @@ class Normal(Distribution):
 class Uniform(Distribution):
     """The uniform distribution on ``[low, high)``."""
 
-    standard = "uniform"
-
     def __init__(self, low: Any = 0.0, high: Any = 1.0, validate_args: bool = False,
                  allow_nan_stats: bool = True, name: str = "Uniform") -> None:  # fmt: skip
         self.low, self.high = floats(low, high)
@@ -85,8 +82,9 @@ class Uniform(Distribution):
         """The logarithm of the density."""
         return log(self.prob(value))
 
-    def _standardized(self, value: Any) -> tuple[Any, ...]:
-        return ((value - self.low) / self.range(),)
+    def cdf(self, value: Any, name: str | None = None) -> Tensor:
+        """The probability of less than `value`."""
+        return tf.clip_by_value((value - self.low) / self.range(), 0.0, 1.0)
 
     def entropy(self, name: str | None = None) -> Tensor:
         """The entropy in nats."""
@@ -104,8 +102,6 @@ class Uniform(Distribution):
 class Gamma(Distribution):
     """The gamma distribution."""
 
-    standard = "gamma"
-
     def __init__(self, concentration: Any, rate: Any, validate_args: bool = False, allow_nan_stats: bool = True,
                  name: str = "Gamma") -> None:  # fmt: skip
         self.concentration, self.rate = floats(concentration, rate)
@@ -118,10 +114,12 @@ class Gamma(Distribution):
 
     def log_prob(self, value: Any, name: str | None = None) -> Tensor:
         """The logarithm of the density."""
-        return self._of_standard("logpdf", value) + log(self.rate)
+        a, b = self.concentration, self.rate
+        return (a - 1) * log(value) - b * value - (lgamma(a) - a * log(b))
 
-    def _standardized(self, value: Any) -> tuple[Any, ...]:
-        return self.rate * value, self.concentration
+    def cdf(self, value: Any, name: str | None = None) -> Tensor:
+        """The probability of less than `value`."""
+        return tf.math.igamma(self.concentration, self.rate * value)
 
     def entropy(self, name: str | None = None) -> Tensor:
         """The entropy in nats."""
@@ -140,25 +138,14 @@ class Gamma(Distribution):
 class Exponential(Gamma):
     """The exponential distribution."""
 
-    standard = "expon"
-
     def __init__(self, rate: Any, validate_args: bool = False, allow_nan_stats: bool = True,
                  name: str = "Exponential") -> None:  # fmt: skip
         (rate,) = floats(rate)
         super().__init__(tf.ones_like(rate), rate, name=name)
 
-    def _standardized(self, value: Any) -> tuple[Any, ...]:
-        return (self.rate * value,)
-
-    def log_prob(self, value: Any, name: str | None = None) -> Tensor:
-        """The logarithm of the density."""
-        return self._of_standard("logpdf", value) + log(self.rate)
-
 
 class Beta(Distribution):
     """The beta distribution."""
-
-    standard = "beta"
 
     def __init__(self, concentration1: Any = 1.0, concentration0: Any = 1.0, validate_args: bool = False,
                  allow_nan_stats: bool = True, name: str = "Beta") -> None:  # fmt: skip
@@ -183,10 +170,12 @@ class Beta(Distribution):
 
     def log_prob(self, value: Any, name: str | None = None) -> Tensor:
         """The logarithm of the density."""
-        return self._of_standard("logpdf", value)
+        a, b = self.concentration1, self.concentration0
+        return tf.math.xlogy(a - 1, value) + (b - 1) * tf.math.log1p(-value) - self._normalizer()
 
-    def _standardized(self, value: Any) -> tuple[Any, ...]:
-        return value, self.concentration1, self.concentration0
+    def cdf(self, value: Any, name: str | None = None) -> Tensor:
+        """The probability of less than `value`."""
+        return tf.math.betainc(self.concentration1, self.concentration0, value)
 
     def entropy(self, name: str | None = None) -> Tensor:
         """The entropy in nats."""

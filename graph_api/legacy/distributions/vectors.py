@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import graph_api as tf
-from engine.ops.likelihood import product
-from engine.ops.scipy_special import log_of_power
 from graph_api.legacy.distributions.base import NOT_REPARAMETERIZED, Distribution, RegisterKL, floats
 from graph_api.legacy.distributions.scalars import Normal
 from graph_api.tensor import Tensor
@@ -28,7 +26,6 @@ class MultivariateNormalDiag(Normal):
     """Independent normal distributions, whose last axis is one event."""
 
     event_ndims = 1
-    standard = ""
 
     def __init__(self, loc: Any = None, scale_diag: Any = None, scale_identity_multiplier: Any = None,
                  validate_args: bool = False, allow_nan_stats: bool = True,
@@ -49,6 +46,15 @@ class MultivariateNormalDiag(Normal):
     def entropy(self, name: str | None = None) -> Tensor:
         """The entropy in nats."""
         return tf.reduce_sum(super().entropy(), -1)
+
+    def cdf(self, value: Any, name: str | None = None) -> Tensor:
+        """Not implemented.
+
+        Raises
+        ------
+        NotImplementedError
+        """
+        raise NotImplementedError("MultivariateNormalDiag: there is no cdf")
 
 
 class Categorical(Distribution):
@@ -86,7 +92,7 @@ class Categorical(Distribution):
         """The logarithm of the probability of classes."""
         value = tf.cast(tf.convert_to_tensor(value), tf.int32)
         one_hot = tf.one_hot(value, self.event_size, dtype=self.logits.dtype)
-        return tf.reduce_sum(product(one_hot, tf.nn.log_softmax(self.logits)), -1)
+        return tf.reduce_sum(one_hot * tf.nn.log_softmax(self.logits), -1)
 
     def entropy(self, name: str | None = None) -> Tensor:
         """The entropy in nats."""
@@ -123,7 +129,7 @@ class Dirichlet(Distribution):
 
     def log_prob(self, value: Any, name: str | None = None) -> Tensor:
         """The logarithm of the density."""
-        return _total(log_of_power(self.concentration - 1, value)) - _lbeta(self.concentration)
+        return _total(tf.math.xlogy(self.concentration - 1, value)) - _lbeta(self.concentration)
 
     def entropy(self, name: str | None = None) -> Tensor:
         """The entropy in nats."""
