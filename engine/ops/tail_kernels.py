@@ -630,7 +630,7 @@ def _scaled(kind: str, most: int, x: np.ndarray) -> list[Any]:
     out = [getattr(scipy.special, f"{kind}{order}e")(x) for order in (0, 1)]
     for n in range(2, most + 1):
         more = 2 * (n - 1) / x * out[n - 1]
-        out.append(out[n - 2] + more if kind == "k" else out[n - 2] - more)
+        out.append(np.asarray(out[n - 2] + more if kind == "k" else out[n - 2] - more))
         near = np.abs(x) < n + 1
         if kind == "i" and near.any():
             at, total = x[near], np.zeros_like(x[near])
@@ -691,7 +691,7 @@ def wofz_slope(w: Any, z: Any, *, times: int) -> np.ndarray:
     """
     w, z = np.broadcast_arrays(np.asarray(w, np.complex128), np.asarray(z, np.complex128))
     with np.errstate(all="ignore"):
-        size, out = np.square(z.real) + np.square(z.imag), _by_recurrence(w, z, times)
+        size, out = np.square(z.real) + np.square(z.imag), np.asarray(_by_recurrence(w, z, times))
         if not np.all(size < 6):
             if times > 1:
                 some = (size >= 6) & (size <= _FAR**2) & (z.imag >= 1)
