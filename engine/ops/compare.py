@@ -227,8 +227,9 @@ def _truncate_kernel(x: Any, *, dtype: DType) -> Operand:
     if x.min() > too_small and x.max() < too_large:
         return x.astype(dtype.numpy)
     fits = (x > too_small) & (x < too_large)
-    limited = np.where(x >= too_large, limits.max, np.where(x <= too_small, limits.min, 0)).astype(dtype.numpy)
-    return np.where(fits, np.where(fits, x, 0).astype(dtype.numpy), limited)
+    out = np.where(fits, x, 0).astype(dtype.numpy)
+    out[x >= too_large], out[x <= too_small] = limits.max, limits.min
+    return out
 
 
 def _cast_abstract(x: Aval, *, dtype: DType) -> Aval:
