@@ -72,14 +72,14 @@ class Whole(tf.Module):  # type: ignore[misc]
 
     @tf.function(input_signature=[VECTOR])
     def slope(self, x: Any) -> Any:
-        tape, y = watching(
-            (), lambda: tf.reduce_sum(tf.scan(lambda s, r: s * self.w[0, 1] + tf.sin(r), x, tf.constant(0.0)))
-        )
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(tf.scan(lambda s, r: s * self.w[0, 1] + tf.sin(r), x, tf.constant(0.0)))
         return tape.gradient(y, self.w)
 
     @tf.function(input_signature=[tf.TensorSpec([2, 2]), tf.TensorSpec([])])
     def step(self, x: Any, rate: Any) -> Any:
-        tape, loss = watching((), lambda: tf.reduce_mean((tf.matmul(x, self.w) - 1) ** 2))
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((tf.matmul(x, self.w) - 1) ** 2)
         self.w.assign_sub(rate * tape.gradient(loss, self.w))
         return loss
 
