@@ -260,7 +260,7 @@ def _polygamma(a: Any, x: Any) -> np.ndarray:
     a, x = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(x, np.float64))
     out = np.full(a.shape, np.nan)
     orders = np.unique(a) if not a.size or np.any(a != a.flat[0]) else a.ravel()[:1]
-    for order in orders[(orders >= 0) & (orders == np.floor(orders))]:
+    for order in orders[(orders >= 0) & (orders < np.inf) & (orders == np.floor(orders))]:
         some = ... if len(orders) == 1 else a == order
         out[some] = tail_kernels.polygamma(int(order), x[some])
     return out

@@ -141,12 +141,13 @@ def hurwitz(n: int, x: Any) -> np.ndarray:
         if not low.any():
             return _hurwitz(n, x)
         turned = x - np.rint(x)
-        cotangent = np.where(turned == 0, np.inf, 1 / np.tan(np.pi * turned))
+        cotangent = 1 / np.tan(np.pi * turned)
         # its derivatives are polynomials of it
         whole, slope = Polynomial([0.0, 1.0]), Polynomial([-1.0, 0.0, -1.0])
         for _ in range(n - 1):
             whole = slope * whole.deriv()
         total = (-1) ** (n - 1) * np.pi**n / math.factorial(n - 1) * whole(cotangent)
+        total = np.where(turned == 0, np.inf, total)  # as SciPy's zeta, and TensorFlow's
         above = _hurwitz(n, np.where(low, 1 - x, x))
         return np.where(low, total - (-1) ** n * above, above)
 
