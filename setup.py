@@ -70,5 +70,5 @@ setup(
             [f"{OPS}/_products.c"],
             [f"{RUNTIME}/{name}.h" for name in ("four_products", "small_matrix", "small_product", "wide")],
         ),
-    ]
+    ],
 )
