@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -124,6 +125,38 @@ def slope_within(
         module=module,
         doc=f"The {'first' if order == 'slope' else 'second'} derivative of `{of}`, for {' and '.join(given)} there.",
     )
+
+
+def slopes_within(
+    of: str,
+    limits: dict[str, float],
+    size: Any,
+    quick: Sequence[Any],
+    exact: Any,
+    op: Op,
+    value: Any,
+    module: str,
+    first: int = 1,
+) -> tuple[Op, Op]:
+    """The first and the second derivative as by `slope_within`; both are ``exact(op or its kernel, x, times)``.
+
+    `first` is the `times` of the first one; `quick` has a function for each, of which the second takes the first, too.
+    """
+    within = partial(slope_within, of, limits, size, module=module)
+    slope = within(
+        quick[0],
+        exact=lambda x: exact(op.kernel, x, first),
+        following=lambda slope, out, x: curve(slope, out, x),
+        value=value,
+    )
+    curve = within(
+        quick[1],
+        exact=lambda x: exact(op.kernel, x, first + 1),
+        following=lambda _, slope, out, x: exact(op, x, first + 2),
+        value=lambda x: (slope.kernel(out := value(x), x), out),
+        given=("slope", "out"),
+    )
+    return slope, curve
 
 
 exp = elementwise("exp", np.exp, (lambda out, x: out,), doc="e to the power x.")

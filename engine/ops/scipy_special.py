@@ -22,7 +22,7 @@ from engine.ops import parameter_kernels, tail_kernels
 from engine.ops.arithmetic import reciprocal, sign, square
 from engine.ops.compare import greater, less_equal, where
 from engine.ops.creation import ones_like, zeros_like
-from engine.ops.explog import exp, log, log1p, pow, slope_within
+from engine.ops.explog import exp, log, log1p, pow, slope_within, slopes_within
 from engine.ops.parameter_kernels import Factor
 from engine.ops.special import (
     beta_density,
@@ -249,26 +249,15 @@ pseudo_huber = _function(
 
 # ---- error functions, normal and other distributions -----------------------------------------------------------------
 
-erfcx_slope = slope_within(
+erfcx_slope, erfcx_curve = slopes_within(
     "erfcx",
     {"f": 1.5, "d": 7.0},
     np.positive,
-    lambda out, x: 2 * x * out - 2 / math.sqrt(math.pi),
-    lambda x: 2 / math.sqrt(math.pi) * gaussian_integral.kernel(x, times=1, sign=1),
-    lambda slope, out, x: erfcx_curve(slope, out, x),
+    (lambda out, x: 2 * x * out - 2 / math.sqrt(math.pi), lambda slope, out, x: 2 * (out + x * slope)),
+    lambda op, x, times: 2 / math.sqrt(math.pi) * op(x, times=times, sign=1),
+    gaussian_integral,
     lambda x: scipy.special.erfcx(x),
     module=__name__,
-)
-erfcx_curve = slope_within(
-    "erfcx",
-    {"f": 1.5, "d": 7.0},
-    np.positive,
-    lambda slope, out, x: 2 * (out + x * slope),
-    lambda x: 2 / math.sqrt(math.pi) * gaussian_integral.kernel(x, times=2, sign=1),
-    lambda curve, slope, out, x: 2 / math.sqrt(math.pi) * gaussian_integral(x, times=3, sign=1),
-    lambda x: (erfcx_slope.kernel(scipy.special.erfcx(x), x), scipy.special.erfcx(x)),
-    module=__name__,
-    given=("slope", "out"),
 )
 erfcx = _function(
     "erfcx",
@@ -283,26 +272,19 @@ inverse_mills = elementwise(
     accepts=FLOATING,
     doc="Derivative number `times` of the slope of `log_ndtr`: the normal density over its distribution function.",
 )
-log_ndtr_slope = slope_within(
+log_ndtr_slope, log_ndtr_curve = slopes_within(
     "log_ndtr",
     {"f": 2.5, "d": 9.0},
     np.negative,
-    lambda out, x: np.exp(-0.5 * np.square(x) - out) / math.sqrt(2 * math.pi),
-    lambda x: inverse_mills.kernel(x, times=0),
-    lambda slope, out, x: log_ndtr_curve(slope, out, x),
+    (
+        lambda out, x: np.exp(-0.5 * np.square(x) - out) / math.sqrt(2 * math.pi),
+        lambda slope, out, x: -slope * (x + slope),
+    ),
+    lambda op, x, times: op(x, times=times),
+    inverse_mills,
     lambda x: scipy.special.log_ndtr(x),
     module=__name__,
-)
-log_ndtr_curve = slope_within(
-    "log_ndtr",
-    {"f": 2.5, "d": 9.0},
-    np.negative,
-    lambda slope, out, x: -slope * (x + slope),
-    lambda x: inverse_mills.kernel(x, times=1),
-    lambda curve, slope, out, x: inverse_mills(x, times=2),
-    lambda x: (log_ndtr_slope.kernel(scipy.special.log_ndtr(x), x), scipy.special.log_ndtr(x)),
-    module=__name__,
-    given=("slope", "out"),
+    first=0,
 )
 log_ndtr = _function("log_ndtr", lambda out, x: log_ndtr_slope(out, x), doc="Logarithm of `ndtr`, far out too.")
 ndtri_exp = _function(

@@ -22,7 +22,7 @@ from engine.ops import parameter_kernels, tail_kernels
 from engine.ops.arithmetic import square
 from engine.ops.compare import cast, cast_like, equal, not_equal, where
 from engine.ops.creation import ones_like, zeros_like
-from engine.ops.explog import exp, log, log1p, slope_within
+from engine.ops.explog import exp, log, log1p, slope_within, slopes_within
 from engine.ops.reduce import reduce_sum
 from engine.ops.trig import cos, sin
 from engine.runtime.errors import UnimplementedError
@@ -165,26 +165,15 @@ gaussian_integral = elementwise(
     accepts=FLOATING,
     doc="Derivative number `times` of `dawsn` (sign -1), or of ``sqrt(pi) / 2 * erfcx(x)`` (sign 1).",
 )
-dawsn_slope = slope_within(
+dawsn_slope, dawsn_curve = slopes_within(
     "dawsn",
     {"f": 2.0, "d": 7.0},
     np.absolute,
-    lambda out, x: 1 - 2 * x * out,
-    lambda x: gaussian_integral.kernel(x, times=1, sign=-1),
-    lambda slope, out, x: dawsn_curve(slope, out, x),
+    (lambda out, x: 1 - 2 * x * out, lambda slope, out, x: -2 * (out + x * slope)),
+    lambda op, x, times: op(x, times=times, sign=-1),
+    gaussian_integral,
     lambda x: scipy.special.dawsn(x),
     module=__name__,
-)
-dawsn_curve = slope_within(
-    "dawsn",
-    {"f": 2.0, "d": 7.0},
-    np.absolute,
-    lambda slope, out, x: -2 * (out + x * slope),
-    lambda x: gaussian_integral.kernel(x, times=2, sign=-1),
-    lambda curve, slope, out, x: gaussian_integral(x, times=3, sign=-1),
-    lambda x: (dawsn_slope.kernel(scipy.special.dawsn(x), x), scipy.special.dawsn(x)),
-    module=__name__,
-    given=("slope", "out"),
 )
 dawsn = elementwise(
     "dawsn",
