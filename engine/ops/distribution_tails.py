@@ -31,6 +31,7 @@ from engine.ops.special import (
     no_second_derivative,
     typed_kernel,
 )
+from engine.ops.tail_kernels import replaced
 from engine.ops.trig import tanh
 from engine.runtime.lazy_scipy import scipy
 
@@ -41,14 +42,12 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 def _normal_within(c: Any, x: Any) -> Any:
     with np.errstate(under="ignore"):
         far = scipy.special.ndtr(x - c) - scipy.special.ndtr(-x - c)
-        near = np.asarray((np.abs(x) < _HALF_WIDTH) & np.isfinite(c))
-        if not near.any():
-            return far
-        out = np.array(far, np.float64)
-        at, wide = (np.broadcast_to(v, near.shape)[near].astype(np.float64) for v in (c, x))
-        density = np.exp(-0.5 * np.square(at[:, None] + wide[:, None] * _NODES)) / math.sqrt(2 * math.pi)
-        out[near] = wide * np.sum(density * _WEIGHTS, -1)
-        return out
+        return replaced(far, (np.abs(x) < _HALF_WIDTH) & np.isfinite(c), _normal_near, c, x)
+
+
+def _normal_near(c: Any, x: Any) -> Any:
+    density = np.exp(-0.5 * np.square(c[:, None] + x[:, None] * _NODES)) / math.sqrt(2 * math.pi)
+    return x * np.sum(density * _WEIGHTS, -1)
 
 
 def _normal_density(x: Any) -> Operand:
@@ -106,16 +105,15 @@ def _log_normal_mass(a: Any, b: Any) -> Any:
     flipped = np.greater(a, 0)  # from the tail that both are nearer to
     low, high = scipy.special.log_ndtr(np.where(flipped, -b, a)), scipy.special.log_ndtr(np.where(flipped, -a, b))
     with np.errstate(divide="ignore", invalid="ignore"):
-        out = np.asarray(high + log_one_minus_exp.kernel(low - high))
+        out = high + log_one_minus_exp.kernel(low - high)
     half, middle = 0.5 * (b - a), 0.5 * (a + b)
-    narrow = np.asarray((half > 0) & (half * (1 + np.abs(middle)) < 0.25))
-    if narrow.any():
-        out = np.array(out)
-        h, m = (np.broadcast_to(v, narrow.shape)[narrow] for v in (half, middle))
-        at = h[:, None] * _NODES
-        inner = np.sum(_WEIGHTS * np.exp(-at * (m[:, None] + 0.5 * at)), -1)
-        out[narrow] = np.log(h) + np.log(inner) - 0.5 * (np.square(m) + math.log(2 * math.pi))
-    return out
+    return replaced(out, (half > 0) & (half * (1 + np.abs(middle)) < 0.25), _log_narrow_mass, half, middle)
+
+
+def _log_narrow_mass(half: Any, middle: Any) -> Any:
+    at = half[:, None] * _NODES
+    inner = np.sum(_WEIGHTS * np.exp(-at * (middle[:, None] + 0.5 * at)), -1)
+    return np.log(half) + np.log(inner) - 0.5 * (np.square(middle) + math.log(2 * math.pi))
 
 
 def _log_density(x: Any) -> Operand:
@@ -134,13 +132,8 @@ log_normal_mass = elementwise(
 
 def _log_truncated(x: Any, a: Any, b: Any) -> Any:
     whole = _log_normal_mass(a, b)
-    out = np.asarray(_log_normal_mass(a, x) - whole)
-    near = out > -0.1
-    if near.any():
-        out = np.array(out)
-        at, end, total = (np.broadcast_to(v, near.shape)[near] for v in (x, b, whole))
-        out[near] = np.log1p(-np.exp(_log_normal_mass(at, end) - total))
-    return out
+    out = _log_normal_mass(a, x) - whole
+    return replaced(out, out > -0.1, lambda x, b, whole: np.log1p(-np.exp(_log_normal_mass(x, b) - whole)), x, b, whole)
 
 
 truncated_cdf = elementwise(
@@ -269,11 +262,8 @@ _END = 0.1
 
 def _half_disk(x: Any) -> Any:
     x = np.asarray(x, np.float64)
-    out = np.asarray(0.5 + (x * np.sqrt((1 - x) * (1 + x)) + np.arcsin(x)) / math.pi)
-    end = x < _END - 1
-    if end.any():
-        out[end] = scipy.special.betainc(1.5, 1.5, 0.5 * (1 + x[end]))
-    return out
+    out = 0.5 + (x * np.sqrt((1 - x) * (1 + x)) + np.arcsin(x)) / math.pi
+    return replaced(out, x < _END - 1, lambda x: scipy.special.betainc(1.5, 1.5, 0.5 * (1 + x)), x)
 
 
 half_disk = elementwise(
@@ -287,12 +277,8 @@ half_disk = elementwise(
 
 def _skew_normal(x: Any, a: Any) -> Any:
     whole = scipy.special.ndtr(x)
-    out = np.asarray(whole - 2.0 * scipy.special.owens_t(x, a))
-    lost = np.asarray((out < 0.1 * whole) & np.isfinite(x) & np.isfinite(a))
-    if lost.any():
-        out = np.array(out)
-        out[lost] = _skew_normal_tail(*[np.broadcast_to(v, lost.shape)[lost].astype(np.float64) for v in (x, a)])
-    return out
+    out = whole - 2.0 * scipy.special.owens_t(x, a)
+    return replaced(out, (out < 0.1 * whole) & np.isfinite(x) & np.isfinite(a), _skew_normal_tail, x, a)
 
 
 def _skew_normal_tail(x: Any, a: Any) -> Any:
@@ -461,11 +447,7 @@ def _beta_isf_by(slope: Callable[..., Operand] | None) -> Callable[..., Any]:
 
 def _beta_isf(a: Any, b: Any, q: Any) -> Any:
     out = 1 - scipy.special.betaincinv(b, a, q)
-    low = np.asarray(out < 0.5)
-    if low.any():
-        out = np.array(out)
-        out[low] = scipy.special.betainccinv(*[np.broadcast_to(v, low.shape)[low] for v in (a, b, q)])
-    return out
+    return replaced(out, out < 0.5, scipy.special.betainccinv, a, b, q)
 
 
 beta_isf = elementwise(

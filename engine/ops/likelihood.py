@@ -331,11 +331,7 @@ def _hazard(name: str, tail: str, sign: int, log_tail: Callable[[], Op], quotien
         with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
             p = getattr(scipy.special, tail)(a, x)
             out = np.exp(scipy.special.xlogy(a - 1, x) - x - scipy.special.gammaln(a)) / p
-        far = np.asarray((p < _FAR) & np.isfinite(x) & (x > 0))
-        if far.any():
-            out = np.array(out)
-            out[far] = quotient_far(*[np.broadcast_to(v, far.shape)[far].astype(np.float64) for v in (a, x)])
-        return out
+        return tail_kernels.replaced(out, (p < _FAR) & np.isfinite(x) & (x > 0), quotient_far, a, x)
 
     return elementwise(
         name,

@@ -23,6 +23,7 @@ from engine.ops.likelihood import log_of_tail, odds
 from engine.ops.nn import sigmoid
 from engine.ops.scipy_special import erfcx, inverse_mills, log_ndtr
 from engine.ops.special import typed_kernel
+from engine.ops.tail_kernels import replaced
 from engine.runtime.lazy_scipy import scipy
 
 _LOST = 0.9
@@ -47,11 +48,8 @@ def _integrated(start: Any, length: Any) -> Any:
 def _less(first: Any, second: Any, start: Any, length: Any) -> Any:
     """The logarithm of ``exp(first) - exp(second)``, of the Mills ratios at `start` and so much later."""
     ratio = np.exp(second - first)
-    rest = np.asarray(-np.expm1(second - first))
-    lost = np.asarray((ratio > _LOST) & np.isfinite(start) & np.isfinite(length))
-    if lost.any():
-        rest = np.array(rest)
-        rest[lost] = -np.expm1(-_integrated(*[np.broadcast_to(v, lost.shape)[lost] for v in (start, length)]))
+    lost = (ratio > _LOST) & np.isfinite(start) & np.isfinite(length)
+    rest = replaced(-np.expm1(second - first), lost, lambda *at: -np.expm1(-_integrated(*at)), start, length)
     with np.errstate(divide="ignore", invalid="ignore"):
         return first + np.log(rest)
 
@@ -112,12 +110,8 @@ def _log_lower(x: Any, k: Any) -> Any:
 
 def _lower(x: Any, k: Any) -> Any:
     first, second = scipy.special.ndtr(x), np.exp(_exponnorm(x, k))
-    out = np.asarray(first - second)
-    lost = np.asarray((second > _LOST * first) & np.isfinite(x))
-    if lost.any():
-        out = np.array(out)
-        out[lost] = np.exp(_log_lower(*[np.broadcast_to(v, lost.shape)[lost].astype(np.float64) for v in (x, k)]))
-    return out
+    lost = (second > _LOST * first) & np.isfinite(x)
+    return replaced(first - second, lost, lambda x, k: np.exp(_log_lower(x, k)), x, k)
 
 
 def _upper(x: Any, k: Any) -> Any:

@@ -59,6 +59,16 @@ def _series(coefficients: tuple[float, ...], a: np.ndarray) -> np.ndarray:
     return total / a
 
 
+def replaced(out: Any, where: Any, exact: Callable[..., Any], *operands: Any) -> Any:
+    """`out`, and ``exact(*operands)`` of arrays of one dimension in double precision where it is not exact enough."""
+    where = np.asarray(where)
+    if not where.any():
+        return out
+    out = np.array(out, np.float64)
+    out[where] = exact(*[np.broadcast_to(v, where.shape)[where].astype(np.float64) for v in operands])
+    return out
+
+
 def _log_over(a: np.ndarray, x: np.ndarray) -> np.ndarray:
     """``log(x) - psi(a)``, exact also where these are nearly the same."""
     high = np.where(a >= _LARGE, a, _LARGE)
