@@ -87,7 +87,7 @@ class OfFunction:
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError(f"{type(self).__name__} has no function")
+        raise NotImplementedError(f"{type(self).__name__} has no function: name one, ``class Name(Base, function=f)``")
 
     def __init_subclass__(cls, function: Callable[..., Any] | None = None, order: str = "", **defaults: Any) -> None:
         super().__init_subclass__()
