@@ -344,3 +344,9 @@ def test_solutions_that_lapack_scales_are_as_large_as_they_are() -> None:
         x = la.solve_sylvester(np.array([[0.25]]), np.array([[0.25]]), q)
     np.testing.assert_allclose(x, [[2e293]])
     np.testing.assert_array_equal(recorded.gradient(x, q), [[2.0]])
+
+
+def test_polygamma_at_poles_and_of_an_infinite_order_is_scipys() -> None:
+    n, x = np.array([1.0, 1.0, 2.0, 3.0, 1.0]), np.array([-2.0, 0.0, 0.0, -1.0, -1.5])
+    np.testing.assert_allclose(scipy.special.polygamma(n, tf.constant(x)), scipy.special.polygamma(n.astype(int), x))
+    assert np.isnan(scipy.special.polygamma(np.inf, tf.constant(1.5)).numpy())
