@@ -58,6 +58,7 @@ class Build(build_ext):
 
 setup(
     cmdclass={"build_ext": Build},
+    options={"build_ext": {"parallel": os.cpu_count()}},
     ext_modules=[
         extension(
             "engine.runtime.elementary._elementary",

@@ -119,7 +119,7 @@ def slowdowns(problem: Problem, size: Size, seconds: float) -> list[Slowdown]:
 def _signature(program: Program) -> str:
     """Equal for programs that do the same in the same way."""
     lines = [f"{i.op.name} {i.inputs} {i.outputs} {i.params!r}" for i in program.instructions]
-    plans = program.outputs, program.inline, program.speculation, program.buffers
+    plans = program.outputs, program.inline, program.buffers
     return "\n".join([*lines, *map(repr, plans)])
 
 

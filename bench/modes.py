@@ -160,9 +160,9 @@ class ModeComparison:
     derivative: str
     built: dict[str, tuple[float, float]]
     first: dict[str, float]
-    rounds: dict[str, dict[str, list[float]]]
+    rounds: dict[str, dict[str, list[float]]] = field(repr=False)
     peak: dict[str, int]
-    result: list[Any]
+    result: list[Any] = field(repr=False)
     ops: int
     shares: dict[str, dict[str, float]] = field(default_factory=dict)
 

@@ -94,11 +94,9 @@ from graph_api import assert_non_negative as assert_non_negative
 from graph_api import assert_non_positive as assert_non_positive
 from graph_api import assert_none_equal as assert_none_equal
 from graph_api import assert_positive as assert_positive
-from graph_api import assert_proper_iterable as assert_proper_iterable
 from graph_api import assert_rank as assert_rank
 from graph_api import assert_rank_at_least as assert_rank_at_least
 from graph_api import assert_rank_in as assert_rank_in
-from graph_api import assert_same_float_dtype as assert_same_float_dtype
 from graph_api import assert_scalar as assert_scalar
 from graph_api import assert_type as assert_type
 from graph_api import assign as assign
@@ -108,7 +106,6 @@ from graph_api import atan as atan
 from graph_api import atan2 as atan2
 from graph_api import atanh as atanh
 from graph_api import autograph as autograph
-from graph_api import batch_gather as batch_gather
 from graph_api import batch_jacobian as batch_jacobian
 from graph_api import batch_matmul as batch_matmul
 from graph_api import batch_matrix_determinant as batch_matrix_determinant
@@ -154,7 +151,6 @@ from graph_api import contrib as contrib
 from graph_api import control_dependencies as control_dependencies
 from graph_api import control_flow_v2_enabled as control_flow_v2_enabled
 from graph_api import convert_to_tensor as convert_to_tensor
-from graph_api import convert_to_tensor_or_indexed_slices as convert_to_tensor_or_indexed_slices
 from graph_api import convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor
 from graph_api import cos as cos
 from graph_api import cosh as cosh
@@ -213,7 +209,6 @@ from graph_api import fft as fft
 from graph_api import fft2d as fft2d
 from graph_api import fft3d as fft3d
 from graph_api import fill as fill
-from graph_api import fixed_size_partitioner as fixed_size_partitioner
 from graph_api import flags as flags
 from graph_api import float16 as float16
 from graph_api import float32 as float32
@@ -251,7 +246,6 @@ from graph_api import graph_util as graph_util
 from graph_api import greater as greater
 from graph_api import greater_equal as greater_equal
 from graph_api import group as group
-from graph_api import guarantee_const as guarantee_const
 from graph_api import half as half
 from graph_api import hessian as hessian
 from graph_api import hessian_diag as hessian_diag
@@ -286,10 +280,7 @@ from graph_api import io as io
 from graph_api import is_finite as is_finite
 from graph_api import is_inf as is_inf
 from graph_api import is_nan as is_nan
-from graph_api import is_non_decreasing as is_non_decreasing
 from graph_api import is_numeric_tensor as is_numeric_tensor
-from graph_api import is_strictly_increasing as is_strictly_increasing
-from graph_api import is_symbolic_tensor as is_symbolic_tensor
 from graph_api import is_tensor as is_tensor
 from graph_api import is_variable_initialized as is_variable_initialized
 from graph_api import jacobian as jacobian
@@ -337,7 +328,6 @@ from graph_api import merge_all_summaries as merge_all_summaries
 from graph_api import merge_summary as merge_summary
 from graph_api import meshgrid as meshgrid
 from graph_api import metrics as metrics
-from graph_api import min_max_variable_partitioner as min_max_variable_partitioner
 from graph_api import minimum as minimum
 from graph_api import mod as mod
 from graph_api import model_variables as model_variables
@@ -353,7 +343,6 @@ from graph_api import newaxis as newaxis
 from graph_api import nn as nn
 from graph_api import no_gradient as no_gradient
 from graph_api import no_op as no_op
-from graph_api import no_regularizer as no_regularizer
 from graph_api import norm as norm
 from graph_api import not_equal as not_equal
 from graph_api import numpy_function as numpy_function
@@ -361,7 +350,6 @@ from graph_api import one_hot as one_hot
 from graph_api import ones as ones
 from graph_api import ones_initializer as ones_initializer
 from graph_api import ones_like as ones_like
-from graph_api import op_scope as op_scope
 from graph_api import orthogonal_initializer as orthogonal_initializer
 from graph_api import pack as pack
 from graph_api import pad as pad
@@ -472,23 +460,17 @@ from graph_api import sparse_maximum as sparse_maximum
 from graph_api import sparse_minimum as sparse_minimum
 from graph_api import sparse_placeholder as sparse_placeholder
 from graph_api import sparse_reduce_max as sparse_reduce_max
-from graph_api import sparse_reduce_max_sparse as sparse_reduce_max_sparse
 from graph_api import sparse_reduce_sum as sparse_reduce_sum
-from graph_api import sparse_reduce_sum_sparse as sparse_reduce_sum_sparse
 from graph_api import sparse_reorder as sparse_reorder
-from graph_api import sparse_reset_shape as sparse_reset_shape
 from graph_api import sparse_reshape as sparse_reshape
 from graph_api import sparse_retain as sparse_retain
 from graph_api import sparse_segment_mean as sparse_segment_mean
-from graph_api import sparse_segment_sqrt_n as sparse_segment_sqrt_n
 from graph_api import sparse_segment_sum as sparse_segment_sum
 from graph_api import sparse_slice as sparse_slice
 from graph_api import sparse_softmax as sparse_softmax
-from graph_api import sparse_split as sparse_split
 from graph_api import sparse_tensor_dense_matmul as sparse_tensor_dense_matmul
 from graph_api import sparse_tensor_to_dense as sparse_tensor_to_dense
 from graph_api import sparse_to_dense as sparse_to_dense
-from graph_api import sparse_to_indicator as sparse_to_indicator
 from graph_api import sparse_transpose as sparse_transpose
 from graph_api import spectral as spectral
 from graph_api import split as split
@@ -561,8 +543,6 @@ from graph_api import unsorted_segment_prod as unsorted_segment_prod
 from graph_api import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
 from graph_api import unsorted_segment_sum as unsorted_segment_sum
 from graph_api import unstack as unstack
-from graph_api import variable_axis_size_partitioner as variable_axis_size_partitioner
-from graph_api import variable_op_scope as variable_op_scope
 from graph_api import variable_scope as variable_scope
 from graph_api import variables_initializer as variables_initializer
 from graph_api import variance_scaling_initializer as variance_scaling_initializer

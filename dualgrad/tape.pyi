@@ -45,6 +45,7 @@ from tape_api import atanh as atanh
 from tape_api import autodiff as autodiff
 from tape_api import autograph as autograph
 from tape_api import batch_to_space as batch_to_space
+from tape_api import bfloat16 as bfloat16
 from tape_api import bitcast as bitcast
 from tape_api import bitwise as bitwise
 from tape_api import bool as bool
@@ -114,7 +115,6 @@ from tape_api import gradients as gradients
 from tape_api import greater as greater
 from tape_api import greater_equal as greater_equal
 from tape_api import group as group
-from tape_api import guarantee_const as guarantee_const
 from tape_api import half as half
 from tape_api import hessians as hessians
 from tape_api import histogram_fixed_width as histogram_fixed_width
@@ -128,7 +128,6 @@ from tape_api import int32 as int32
 from tape_api import int64 as int64
 from tape_api import int8 as int8
 from tape_api import io as io
-from tape_api import is_symbolic_tensor as is_symbolic_tensor
 from tape_api import is_tensor as is_tensor
 from tape_api import layers as layers
 from tape_api import less as less
@@ -165,12 +164,16 @@ from tape_api import one_hot as one_hot
 from tape_api import ones as ones
 from tape_api import ones_initializer as ones_initializer
 from tape_api import ones_like as ones_like
-from tape_api import optimizers as optimizers
 from tape_api import pad as pad
 from tape_api import pow as pow
 from tape_api import primitive as primitive
 from tape_api import py_func as py_func
 from tape_api import py_function as py_function
+from tape_api import qint16 as qint16
+from tape_api import qint32 as qint32
+from tape_api import qint8 as qint8
+from tape_api import quint16 as quint16
+from tape_api import quint8 as quint8
 from tape_api import ragged as ragged
 from tape_api import random_normal as random_normal
 from tape_api import random_normal_initializer as random_normal_initializer
@@ -189,6 +192,7 @@ from tape_api import reduce_prod as reduce_prod
 from tape_api import reduce_sum as reduce_sum
 from tape_api import repeat as repeat
 from tape_api import reshape as reshape
+from tape_api import resource as resource
 from tape_api import reverse as reverse
 from tape_api import reverse_sequence as reverse_sequence
 from tape_api import roll as roll
@@ -253,6 +257,7 @@ from tape_api import unique as unique
 from tape_api import unique_with_counts as unique_with_counts
 from tape_api import unravel_index as unravel_index
 from tape_api import unstack as unstack
+from tape_api import variant as variant
 from tape_api import vectorized_map as vectorized_map
 from tape_api import version as version
 from tape_api import where as where
@@ -265,6 +270,7 @@ from tape_api import _distribute
 from tape_api import _initializers
 from tape_api import _keras
 from tape_api import _metrics
+from tape_api import _optimizers
 from tape_api import _random
 from tape_api import _sparse
 from tape_api import _train
@@ -274,6 +280,7 @@ distribute: TypeAlias = _distribute
 initializers: TypeAlias = _initializers
 keras: TypeAlias = _keras
 metrics: TypeAlias = _metrics
+optimizers: TypeAlias = _optimizers
 random: TypeAlias = _random
 sparse: TypeAlias = _sparse
 train: TypeAlias = _train

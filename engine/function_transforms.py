@@ -181,7 +181,7 @@ class _Recording:
             tape.stop()
         if has_aux and not (isinstance(out, tuple) and len(out) == 2):
             raise TypeError(f"{name}: with `has_aux` the function must return a pair; got {type(out).__name__}")
-        self.aux: Any = None
+        self._has_aux, self.aux = has_aux, None
         if has_aux:
             out, self.aux = out
         self._nodes = tape.nodes
@@ -200,6 +200,11 @@ class _Recording:
     def out(self) -> Any:
         """Return what the function returned."""
         return self.close(self.outputs)
+
+    def with_aux(self, *found: Any) -> Any:
+        """Put what the function returned besides behind what was found, with `has_aux`."""
+        found = (*found, self.aux) if self._has_aux else found
+        return found if len(found) > 1 else found[0]
 
     def is_better_reversed(self, name: str) -> bool:
         """Whether reverse mode costs no more, and has derivatives where forward mode has none."""
@@ -334,11 +339,12 @@ def _basis(x: Any, name: str) -> Any:
     return EagerTensor(np.eye(n, dtype=dtype_of(x).numpy).reshape(n, *shape))
 
 
-def jacrev(fun: Function, argnums: int | Sequence[int] = 0) -> Function:
+def jacrev(fun: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Function:
     """A function that gives the Jacobian of `fun` by reverse mode: a block for each result and each argument.
 
     A block has the shape of the result followed by that of the argument. The blocks are in the structure of the result,
     and inside of it in that of the arguments. Complex results and arguments are taken as by `GradientTape.jacobian`.
+    With `has_aux` `fun` gives a pair, the second part of which is not differentiated: ``(Jacobian, aux)`` comes back.
 
     Raises
     ------
@@ -351,16 +357,16 @@ def jacrev(fun: Function, argnums: int | Sequence[int] = 0) -> Function:
     array([[2., 0.],
            [0., 4.]])
     """
-    return _jacrev(fun, argnums)
+    return _jacrev(fun, argnums, has_aux)
 
 
-def _jacrev(fun: Function, argnums: int | Sequence[int], holomorphic: bool = False) -> Function:
+def _jacrev(fun: Function, argnums: int | Sequence[int], has_aux: bool = False, holomorphic: bool = False) -> Function:
     """`jacrev`; if `holomorphic`, of complex arguments the derivative itself, the conjugate of the gradient."""
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         split = _Split(fun, "jacrev", argnums, args, kwargs)
-        return _by_rows(split, _Recording(split), "jacrev", holomorphic)
+        return _by_rows(split, _Recording(split, has_aux, "jacrev"), "jacrev", holomorphic)
 
     return call
 
@@ -381,10 +387,10 @@ def _by_rows(split: _Split, record: _Recording, name: str, holomorphic: bool = F
             pairs = zip(whole, record.inputs, strict=True)
             whole = [conj(b) if dtype_of(x).is_complex else b for b, x in pairs]
         blocks.append(split.packed(whole))
-    return record.close(blocks)
+    return record.with_aux(record.close(blocks))
 
 
-def jacfwd(fun: Function, argnums: int | Sequence[int] = 0) -> Function:
+def jacfwd(fun: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Function:
     """The same as `jacrev`, by forward mode, which has no real results of complex arguments.
 
     By reverse mode if a norm or eigenvalues are taken and there are no more results than arguments: then second
@@ -402,7 +408,7 @@ def jacfwd(fun: Function, argnums: int | Sequence[int] = 0) -> Function:
     def call(*args: Any, **kwargs: Any) -> Any:
         name = "jacfwd"
         split = _Split(fun, name, argnums, args, kwargs)
-        record = _Recording(split)
+        record = _Recording(split, has_aux, name)
         if record.is_better_reversed(name):
             return _by_rows(split, record, name)
         columns = []
@@ -426,7 +432,7 @@ def jacfwd(fun: Function, argnums: int | Sequence[int] = 0) -> Function:
         for i, y in enumerate(record.outputs):
             whole = [_block(c[i], y, x, name) for c, x in zip(columns, record.inputs, strict=True)]
             blocks.append(split.packed(whole))
-        return record.close(blocks)
+        return record.with_aux(record.close(blocks))
 
     return call
 
@@ -465,8 +471,8 @@ def jacobian(fun: Function, argnums: int | Sequence[int] = 0, **options: Any) ->
     return call
 
 
-def hessian(fun: Function, argnums: int | Sequence[int] = 0) -> Function:
-    """A function that gives the second derivatives of `fun`: `jacfwd` of `jacrev`.
+def hessian(fun: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Function:
+    """A function that gives the second derivatives of `fun`, `jacfwd` of `jacrev`; with `has_aux` ``(Hessian, aux)``.
 
     Examples
     --------
@@ -474,8 +480,8 @@ def hessian(fun: Function, argnums: int | Sequence[int] = 0) -> Function:
     array([[10.,  6.],
            [ 6.,  0.]])
     """
-    gradient = _jacrev(fun, argnums, holomorphic=True)
-    return _or_reverse(jacfwd(gradient, argnums), _jacrev(gradient, argnums, holomorphic=True))
+    gradient = _jacrev(fun, argnums, has_aux, holomorphic=True)
+    return _or_reverse(jacfwd(gradient, argnums, has_aux), _jacrev(gradient, argnums, has_aux, holomorphic=True))
 
 
 def _or_reverse(forward_: Function, reverse_: Function) -> Function:
@@ -511,11 +517,13 @@ def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
     def pull(ct: Any) -> Any:
         return split.packed(record.pulled(_like(ct, record.outputs, "vjp")))
 
-    return (record.out, pull, record.aux) if has_aux else (record.out, pull)
+    return record.with_aux(record.out, pull)
 
 
-def linearize(fun: Function, *primals: Any) -> tuple[Any, Function]:
+def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
     """The value of `fun`, and the function that pushes tangents of the arguments forward to that of the value.
+
+    With `has_aux` `fun` gives a pair, the second part of which is not differentiated and comes back behind the others.
 
     Examples
     --------
@@ -524,24 +532,24 @@ def linearize(fun: Function, *primals: Any) -> tuple[Any, Function]:
     3.0
     """
     split = _Split(fun, "linearize", tuple(range(len(primals))), primals, {})
-    record = _Recording(split)
+    record = _Recording(split, has_aux, "linearize")
 
     def push(*tangents: Any) -> Any:
         return record.close(record.pushed(_like(list(tangents), record.inputs, "linearize")))
 
-    return record.out, push
+    return record.with_aux(record.out, push)
 
 
-def jvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-    """The value of `fun`, and its derivative along `tangents`.
+def jvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
+    """The value of `fun`, and its derivative along `tangents`; behind them `aux`, as by `linearize`.
 
     Examples
     --------
     >>> [float(y) for y in jvp(lambda x, y: x * y, (2.0, 5.0), (1.0, 0.0))]
     [10.0, 5.0]
     """
-    out, push = linearize(fun, *primals)
-    return out, push(*tangents)
+    out, push, *aux = linearize(fun, *primals, has_aux=has_aux)
+    return out, push(*tangents), *aux
 
 
 def hvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:

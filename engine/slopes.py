@@ -91,9 +91,10 @@ def _norms_of(mark: Node, made: dict[int, Node], users: dict[int, list[Node]]) -
         return [n.outputs[0] for n in users.get(id(x), ()) if n.op is of]
     norm = mark.inputs[1]
     norm = made[id(norm)].inputs[0] if id(norm) in made and made[id(norm)].op is spread_like_op else norm
-    if id(norm) not in made:
+    one = made.get(id(norm))
+    if one is None or not one.inputs:
+        # it comes from outside
         return [norm]
-    one = made[id(norm)]
     return [n.outputs[0] for n in users[id(one.inputs[0])] if n.op is one.op and n.params == one.params]
 
 

@@ -15,13 +15,10 @@ from dualgrad.data.parsing import VarLenFeature as _dualgrad_data_parsing_VarLen
 from dualgrad.extras import mnist as _dualgrad_extras_mnist
 from dualgrad.extras import numpy_names as _dualgrad_extras_numpy_names
 from dualgrad.extras import structures as _dualgrad_extras_structures
-from dualgrad.extras.assertions import assert_proper_iterable as _dualgrad_extras_assertions_assert_proper_iterable
-from dualgrad.extras.assertions import assert_proper_iterable as assert_proper_iterable
 from dualgrad.extras.ops.losses import Reduction as _dualgrad_extras_ops_losses_Reduction
 from dualgrad.extras.small_functions import VariableAggregation as VariableAggregation
 from dualgrad.extras.small_functions import VariableSynchronization as VariableSynchronization
 from dualgrad.extras.small_functions import get_logger as get_logger
-from dualgrad.extras.small_functions import is_symbolic_tensor as is_symbolic_tensor
 from dualgrad.extras.testing import get_temp_dir as _dualgrad_extras_testing_get_temp_dir
 from dualgrad.extras.testing import gpu_device_name as _dualgrad_extras_testing_gpu_device_name
 from dualgrad.extras.testing import is_built_with_cuda as _dualgrad_extras_testing_is_built_with_cuda
@@ -252,17 +249,24 @@ from dualgrad.keras.metrics.means import BinaryAccuracy as _dualgrad_keras_metri
 from dualgrad.keras.metrics.means import BinaryCrossentropy as _dualgrad_keras_metrics_means_BinaryCrossentropy
 from dualgrad.keras.metrics.means import CategoricalAccuracy as _dualgrad_keras_metrics_means_CategoricalAccuracy
 from dualgrad.keras.metrics.means import CategoricalCrossentropy as _dualgrad_keras_metrics_means_CategoricalCrossentropy
+from dualgrad.keras.metrics.means import CategoricalHinge as _dualgrad_keras_metrics_means_CategoricalHinge
 from dualgrad.keras.metrics.means import CosineSimilarity as _dualgrad_keras_metrics_means_CosineSimilarity
+from dualgrad.keras.metrics.means import Hinge as _dualgrad_keras_metrics_means_Hinge
+from dualgrad.keras.metrics.means import KLDivergence as _dualgrad_keras_metrics_means_KLDivergence
 from dualgrad.keras.metrics.means import LogCoshError as _dualgrad_keras_metrics_means_LogCoshError
 from dualgrad.keras.metrics.means import Mean as _dualgrad_keras_metrics_means_Mean
 from dualgrad.keras.metrics.means import MeanAbsoluteError as _dualgrad_keras_metrics_means_MeanAbsoluteError
+from dualgrad.keras.metrics.means import MeanAbsolutePercentageError as _dualgrad_keras_metrics_means_MeanAbsolutePercentageError
 from dualgrad.keras.metrics.means import MeanMetricWrapper as _dualgrad_keras_metrics_means_MeanMetricWrapper
 from dualgrad.keras.metrics.means import MeanSquaredError as _dualgrad_keras_metrics_means_MeanSquaredError
+from dualgrad.keras.metrics.means import MeanSquaredLogarithmicError as _dualgrad_keras_metrics_means_MeanSquaredLogarithmicError
 from dualgrad.keras.metrics.means import Metric as _dualgrad_keras_metrics_means_Metric
+from dualgrad.keras.metrics.means import Poisson as _dualgrad_keras_metrics_means_Poisson
 from dualgrad.keras.metrics.means import RootMeanSquaredError as _dualgrad_keras_metrics_means_RootMeanSquaredError
 from dualgrad.keras.metrics.means import SparseCategoricalAccuracy as _dualgrad_keras_metrics_means_SparseCategoricalAccuracy
 from dualgrad.keras.metrics.means import SparseCategoricalCrossentropy as _dualgrad_keras_metrics_means_SparseCategoricalCrossentropy
 from dualgrad.keras.metrics.means import SparseTopKCategoricalAccuracy as _dualgrad_keras_metrics_means_SparseTopKCategoricalAccuracy
+from dualgrad.keras.metrics.means import SquaredHinge as _dualgrad_keras_metrics_means_SquaredHinge
 from dualgrad.keras.metrics.means import Sum as _dualgrad_keras_metrics_means_Sum
 from dualgrad.keras.metrics.means import TopKCategoricalAccuracy as _dualgrad_keras_metrics_means_TopKCategoricalAccuracy
 from dualgrad.keras.models import Functional as _dualgrad_keras_models_Functional
@@ -317,7 +321,6 @@ from dualgrad.platform.config import set_soft_device_placement as _dualgrad_plat
 from dualgrad.platform.config import set_visible_devices as _dualgrad_platform_config_set_visible_devices
 from dualgrad.platform.config import tensor_float_32_execution_enabled as _dualgrad_platform_config_tensor_float_32_execution_enabled
 from dualgrad.platform.coordination import Coordinator as _dualgrad_platform_coordination_Coordinator
-from dualgrad.platform.coordination import LooperThread as _dualgrad_platform_coordination_LooperThread
 from dualgrad.platform.gfile import GFile as _dualgrad_platform_gfile_GFile
 from dualgrad.platform.gfile import copy as _dualgrad_platform_gfile_copy
 from dualgrad.platform.gfile import exists as _dualgrad_platform_gfile_exists
@@ -363,19 +366,15 @@ from dualgrad.solvers.quadrature import quad_vec as _dualgrad_solvers_quadrature
 from dualgrad.sparse.functions import concat as _dualgrad_sparse_functions_concat
 from dualgrad.sparse.functions import expand_dims as _dualgrad_sparse_functions_expand_dims
 from dualgrad.sparse.functions import fill_empty_rows as _dualgrad_sparse_functions_fill_empty_rows
-from dualgrad.sparse.functions import map_values as _dualgrad_sparse_functions_map_values
 from dualgrad.sparse.functions import maximum as _dualgrad_sparse_functions_maximum
 from dualgrad.sparse.functions import minimum as _dualgrad_sparse_functions_minimum
 from dualgrad.sparse.functions import reorder as _dualgrad_sparse_functions_reorder
-from dualgrad.sparse.functions import reset_shape as _dualgrad_sparse_functions_reset_shape
 from dualgrad.sparse.functions import reshape as _dualgrad_sparse_functions_reshape
 from dualgrad.sparse.functions import retain as _dualgrad_sparse_functions_retain
 from dualgrad.sparse.functions import slice as _dualgrad_sparse_functions_slice
 from dualgrad.sparse.functions import softmax as _dualgrad_sparse_functions_softmax
 from dualgrad.sparse.functions import sparse_dense_matmul as _dualgrad_sparse_functions_sparse_dense_matmul
-from dualgrad.sparse.functions import split as _dualgrad_sparse_functions_split
 from dualgrad.sparse.functions import to_dense as _dualgrad_sparse_functions_to_dense
-from dualgrad.sparse.functions import to_indicator as _dualgrad_sparse_functions_to_indicator
 from dualgrad.sparse.functions import transpose as _dualgrad_sparse_functions_transpose
 from dualgrad.sparse.sparse_tensor import SparseTensorValue as SparseTensorValue
 from engine import function_transforms as _engine_function_transforms
@@ -462,7 +461,6 @@ from graph_api.graph import get_default_graph as get_default_graph
 from graph_api.graph import reset_default_graph as reset_default_graph
 from graph_api.graph_files.graph_util import convert_variables_to_constants as _graph_api_graph_files_graph_util_convert_variables_to_constants
 from graph_api.graph_files.graph_util import extract_sub_graph as _graph_api_graph_files_graph_util_extract_sub_graph
-from graph_api.graph_files.graph_util import remove_training_nodes as _graph_api_graph_files_graph_util_remove_training_nodes
 from graph_api.graph_files.importing import import_graph_def as _graph_api_graph_files_importing_import_graph_def
 from graph_api.graph_files.importing import import_graph_def as import_graph_def
 from graph_api.graph_files.meta_graphs import export_meta_graph as _graph_api_graph_files_meta_graphs_export_meta_graph
@@ -516,7 +514,6 @@ from graph_api.jacobians import jacobian as jacobian
 from graph_api.jacobians import jacobian_plan as jacobian_plan
 from graph_api.jacobians import jvp as jvp
 from graph_api.jacobians import vjp as vjp
-from graph_api.keras import optimizers as _graph_api_keras_optimizers
 from graph_api.keras.backend import clear_session as _graph_api_keras_backend_clear_session
 from graph_api.keras.sessions import get_session as _graph_api_keras_sessions_get_session
 from graph_api.keras.sessions import set_session as _graph_api_keras_sessions_set_session
@@ -590,7 +587,6 @@ from graph_api.legacy.old_names import compute_gradient as _graph_api_legacy_old
 from graph_api.legacy.old_names import compute_gradient_error as _graph_api_legacy_old_names_compute_gradient_error
 from graph_api.legacy.old_names import container as container
 from graph_api.legacy.old_names import control_flow_v2_enabled as control_flow_v2_enabled
-from graph_api.legacy.old_names import convert_to_tensor_or_indexed_slices as convert_to_tensor_or_indexed_slices
 from graph_api.legacy.old_names import dimension_at_index as dimension_at_index
 from graph_api.legacy.old_names import dimension_value as dimension_value
 from graph_api.legacy.old_names import disable_control_flow_v2 as disable_control_flow_v2
@@ -606,11 +602,8 @@ from graph_api.legacy.old_names import init_from_checkpoint as _graph_api_legacy
 from graph_api.legacy.old_names import init_scope as init_scope
 from graph_api.legacy.old_names import no_gradient as _graph_api_legacy_old_names_no_gradient
 from graph_api.legacy.old_names import no_gradient as no_gradient
-from graph_api.legacy.old_names import no_regularizer as no_regularizer
-from graph_api.legacy.old_names import op_scope as op_scope
 from graph_api.legacy.old_names import resource_variables_enabled as resource_variables_enabled
 from graph_api.legacy.old_names import setdiff1d as setdiff1d
-from graph_api.legacy.old_names import variable_op_scope as variable_op_scope
 from graph_api.legacy.queues import FIFOQueue as FIFOQueue
 from graph_api.legacy.queues import FIFOQueue as _graph_api_legacy_queues_FIFOQueue
 from graph_api.legacy.queues import PaddingFIFOQueue as PaddingFIFOQueue
@@ -631,13 +624,10 @@ from graph_api.legacy.rnn.cells import RNNCell as _graph_api_legacy_rnn_cells_RN
 from graph_api.legacy.rnn.loops import bidirectional_dynamic_rnn as _graph_api_legacy_rnn_loops_bidirectional_dynamic_rnn
 from graph_api.legacy.rnn.loops import dynamic_rnn as _graph_api_legacy_rnn_loops_dynamic_rnn
 from graph_api.legacy.rnn.loops import raw_rnn as _graph_api_legacy_rnn_loops_raw_rnn
-from graph_api.legacy.rnn.loops import static_bidirectional_rnn as _graph_api_legacy_rnn_loops_static_bidirectional_rnn
 from graph_api.legacy.rnn.loops import static_rnn as _graph_api_legacy_rnn_loops_static_rnn
-from graph_api.legacy.rnn.sequences import basic_rnn_seq2seq as _graph_api_legacy_rnn_sequences_basic_rnn_seq2seq
 from graph_api.legacy.rnn.sequences import rnn_decoder as _graph_api_legacy_rnn_sequences_rnn_decoder
 from graph_api.legacy.rnn.sequences import sequence_loss_by_example as _graph_api_legacy_rnn_sequences_sequence_loss_by_example
 from graph_api.legacy.rnn.sequences import summed_sequence_loss as _graph_api_legacy_rnn_sequences_summed_sequence_loss
-from graph_api.legacy.rnn.wrappers import DeviceWrapper as _graph_api_legacy_rnn_wrappers_DeviceWrapper
 from graph_api.legacy.rnn.wrappers import DropoutWrapper as _graph_api_legacy_rnn_wrappers_DropoutWrapper
 from graph_api.legacy.rnn.wrappers import MultiRNNCell as _graph_api_legacy_rnn_wrappers_MultiRNNCell
 from graph_api.legacy.rnn.wrappers import ResidualWrapper as _graph_api_legacy_rnn_wrappers_ResidualWrapper
@@ -710,9 +700,6 @@ from graph_api.numerics import check_numerics as _graph_api_numerics_check_numer
 from graph_api.numerics import check_numerics as check_numerics
 from graph_api.numerics import verify_tensor_all_finite as _graph_api_numerics_verify_tensor_all_finite
 from graph_api.numerics import verify_tensor_all_finite as verify_tensor_all_finite
-from graph_api.partitioned import fixed_size_partitioner as fixed_size_partitioner
-from graph_api.partitioned import min_max_variable_partitioner as min_max_variable_partitioner
-from graph_api.partitioned import variable_axis_size_partitioner as variable_axis_size_partitioner
 from graph_api.run_options import RunMetadata as RunMetadata
 from graph_api.run_options import RunOptions as RunOptions
 from graph_api.sampling import categorical as _graph_api_sampling_categorical
@@ -747,15 +734,11 @@ from graph_api.sparse import convert_to_tensor_or_sparse_tensor as convert_to_te
 from graph_api.sparse import embedding_lookup_sparse as _graph_api_sparse_embedding_lookup_sparse
 from graph_api.sparse import placeholder as _graph_api_sparse_placeholder
 from graph_api.sparse import reduce_max as _graph_api_sparse_reduce_max
-from graph_api.sparse import reduce_max_sparse as _graph_api_sparse_reduce_max_sparse
 from graph_api.sparse import reduce_sum as _graph_api_sparse_reduce_sum
-from graph_api.sparse import reduce_sum_sparse as _graph_api_sparse_reduce_sum_sparse
 from graph_api.sparse import safe_embedding_lookup_sparse as _graph_api_sparse_safe_embedding_lookup_sparse
 from graph_api.sparse import segment_mean as _graph_api_sparse_segment_mean
-from graph_api.sparse import segment_sqrt_n as _graph_api_sparse_segment_sqrt_n
 from graph_api.sparse import segment_sum as _graph_api_sparse_segment_sum
 from graph_api.sparse import sparse_concat as sparse_concat
-from graph_api.sparse import sparse_split as sparse_split
 from graph_api.summaries import FileWriter as _graph_api_summaries_FileWriter
 from graph_api.summaries import FileWriterCache as _graph_api_summaries_FileWriterCache
 from graph_api.summaries import audio as _graph_api_summaries_audio
@@ -767,7 +750,6 @@ from graph_api.summaries import merge as _graph_api_summaries_merge
 from graph_api.summaries import merge_all as _graph_api_summaries_merge_all
 from graph_api.summaries import scalar as _graph_api_summaries_scalar
 from graph_api.summaries import scalar_summary as scalar_summary
-from graph_api.summaries import tensor_summary as _graph_api_summaries_tensor_summary
 from graph_api.summaries import text as _graph_api_summaries_text
 from graph_api.tensor import GraphDimension as _graph_api_tensor_GraphDimension
 from graph_api.tensor import GraphShape as _graph_api_tensor_GraphShape
@@ -801,15 +783,27 @@ from graph_api.variable import tables_initializer as tables_initializer
 from graph_api.variable import trainable_variables as trainable_variables
 from graph_api.variable import variables_initializer as _graph_api_variable_variables_initializer
 from graph_api.variable import variables_initializer as variables_initializer
-from optim import contrib as _optim_contrib
+from optim import schedules as _optim_schedules
+from optim.adadelta import Adadelta as _optim_adadelta_Adadelta
 from optim.adadelta import AdadeltaOptimizer as _optim_adadelta_AdadeltaOptimizer
+from optim.adagrad import Adagrad as _optim_adagrad_Adagrad
 from optim.adagrad import AdagradOptimizer as _optim_adagrad_AdagradOptimizer
+from optim.adam import Adam as _optim_adam_Adam
 from optim.adam import AdamOptimizer as _optim_adam_AdamOptimizer
+from optim.adam import AdamW as _optim_adam_AdamW
+from optim.adam import Adamax as _optim_adam_Adamax
+from optim.adam import Nadam as _optim_adam_Nadam
+from optim.external import ScipyOptimizerInterface as _optim_external_ScipyOptimizerInterface
+from optim.ftrl import Ftrl as _optim_ftrl_Ftrl
 from optim.ftrl import FtrlOptimizer as _optim_ftrl_FtrlOptimizer
 from optim.gradient_descent import GradientDescentOptimizer as _optim_gradient_descent_GradientDescentOptimizer
+from optim.keras import get as _optim_keras_get
+from optim.keras_optimizer import KerasOptimizer as _optim_keras_optimizer_KerasOptimizer
 from optim.momentum import MomentumOptimizer as _optim_momentum_MomentumOptimizer
+from optim.momentum import SGD as _optim_momentum_SGD
 from optim.optimizer import Optimizer as _optim_optimizer_Optimizer
 from optim.rmsprop import RMSPropOptimizer as _optim_rmsprop_RMSPropOptimizer
+from optim.rmsprop import RMSprop as _optim_rmsprop_RMSprop
 
 TensorLike = _Value | IndexedSlices | np.ndarray | np.generic | builtins.complex | str | Sequence[Any] | None
 
@@ -873,14 +867,12 @@ def assert_integer(x: Any, message: Any = ..., name: str | None = ...) -> _Opera
 def assert_less(*args: Any, **kwargs: Any) -> Any: ...
 def assert_less_equal(*args: Any, **kwargs: Any) -> Any: ...
 def assert_rank_in(x: Any, ranks: Any, data: Any = ..., summarize: Any = ..., message: Any = ..., name: str | None = ...) -> _Operation | None: ...
-def assert_same_float_dtype(tensors: Any = ..., dtype: Any = ...) -> DType: ...
 def assert_scalar(tensor: Any, name: str | None = ..., message: Any = ...) -> Tensor: ...
 def assert_type(tensor: Any, tf_type: Any, message: Any = ..., name: str | None = ...) -> _Operation | None: ...
 def atan(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def atan2(y: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor: ...
 def atanh(x: TensorLike, name: str | None = ...) -> Tensor: ...
 autograph = _graph_api_autograph
-def batch_gather(*args: Any, **kwargs: Any) -> Any: ...
 def batch_matmul(a: TensorLike, b: TensorLike, transpose_a: Any = ..., transpose_b: Any = ..., adjoint_a: Any = ..., adjoint_b: Any = ..., a_is_sparse: Any = ..., b_is_sparse: Any = ..., output_type: Any = ..., name: str | None = ...) -> Tensor: ...
 def batch_matrix_determinant(input: TensorLike, name: str | None = ...) -> Tensor: ...
 def batch_matrix_inverse(input: TensorLike, adjoint: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -970,16 +962,15 @@ class contrib:
         class datasets:
             mnist = _dualgrad_extras_mnist
     class legacy_seq2seq:
-        basic_rnn_seq2seq = staticmethod(_graph_api_legacy_rnn_sequences_basic_rnn_seq2seq)
         rnn_decoder = staticmethod(_graph_api_legacy_rnn_sequences_rnn_decoder)
         sequence_loss = staticmethod(_graph_api_legacy_rnn_sequences_summed_sequence_loss)
         sequence_loss_by_example = staticmethod(_graph_api_legacy_rnn_sequences_sequence_loss_by_example)
     metrics = _graph_api_legacy_contrib_metrics
-    opt = _optim_contrib
+    class opt:
+        ScipyOptimizerInterface: TypeAlias = _optim_external_ScipyOptimizerInterface
     class rnn:
         BasicLSTMCell: TypeAlias = _graph_api_legacy_rnn_cells_BasicLSTMCell
         BasicRNNCell: TypeAlias = _graph_api_legacy_rnn_cells_BasicRNNCell
-        DeviceWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_DeviceWrapper
         DropoutWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_DropoutWrapper
         GRUCell: TypeAlias = _graph_api_legacy_rnn_cells_GRUCell
         LSTMBlockCell: TypeAlias = _graph_api_legacy_rnn_cells_LSTMBlockCell
@@ -989,7 +980,6 @@ class contrib:
         MultiRNNCell: TypeAlias = _graph_api_legacy_rnn_wrappers_MultiRNNCell
         RNNCell: TypeAlias = _graph_api_legacy_rnn_cells_RNNCell
         ResidualWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_ResidualWrapper
-        static_bidirectional_rnn = staticmethod(_graph_api_legacy_rnn_loops_static_bidirectional_rnn)
         static_rnn = staticmethod(_graph_api_legacy_rnn_loops_static_rnn)
     seq2seq = _graph_api_legacy_seq2seq
     class _slim:
@@ -1108,13 +1098,10 @@ class debugging:
     assert_non_positive = staticmethod(_graph_api_assertions_assert_non_positive)
     assert_none_equal = staticmethod(_graph_api_assertions_assert_none_equal)
     assert_positive = staticmethod(_graph_api_assertions_assert_positive)
-    assert_proper_iterable = staticmethod(_dualgrad_extras_assertions_assert_proper_iterable)
     assert_rank = staticmethod(_graph_api_assertions_assert_rank)
     assert_rank_at_least = staticmethod(_graph_api_assertions_assert_rank_at_least)
     @staticmethod
     def assert_rank_in(x: Any, ranks: Any, data: Any = ..., summarize: Any = ..., message: Any = ..., name: str | None = ...) -> _Operation | None: ...
-    @staticmethod
-    def assert_same_float_dtype(tensors: Any = ..., dtype: Any = ...) -> DType: ...
     @staticmethod
     def assert_scalar(tensor: Any, name: str | None = ..., message: Any = ...) -> Tensor: ...
     @staticmethod
@@ -1128,11 +1115,7 @@ class debugging:
     def is_inf(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def is_nan(x: TensorLike, name: str | None = ...) -> Tensor: ...
-    @staticmethod
-    def is_non_decreasing(*args: Any, **kwargs: Any) -> Any: ...
     is_numeric_tensor = staticmethod(_graph_api_assertions_is_numeric_tensor)
-    @staticmethod
-    def is_strictly_increasing(*args: Any, **kwargs: Any) -> Any: ...
 def decode_csv(records: Any, record_defaults: Any, field_delim: Any = ..., use_quote_delim: Any = ..., name: str | None = ..., na_value: Any = ..., select_cols: Any = ...) -> builtins.list[Tensor]: ...
 def decode_raw(input_bytes: Any, out_type: Any, little_endian: Any = ..., name: str | None = ...) -> Tensor: ...
 def depth_to_space(input: TensorLike, block_size: Any, name: str | None = ..., data_format: Any = ...) -> Tensor: ...
@@ -1271,10 +1254,8 @@ class graph_util:
     convert_variables_to_constants = staticmethod(_graph_api_graph_files_graph_util_convert_variables_to_constants)
     extract_sub_graph = staticmethod(_graph_api_graph_files_graph_util_extract_sub_graph)
     import_graph_def = staticmethod(_graph_api_graph_files_importing_import_graph_def)
-    remove_training_nodes = staticmethod(_graph_api_graph_files_graph_util_remove_training_nodes)
 def greater(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def greater_equal(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
-def guarantee_const(input: Any, name: str | None = ...) -> Tensor: ...
 half: _DType
 def histogram_fixed_width(*args: Any, **kwargs: Any) -> Any: ...
 def histogram_fixed_width_bins(*args: Any, **kwargs: Any) -> Any: ...
@@ -1328,8 +1309,6 @@ class image:
     def grayscale_to_rgb(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def hsv_to_rgb(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def image_gradients(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def non_max_suppression(boxes: Any, scores: Any, max_output_size: Any, iou_threshold: Any = ..., score_threshold: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -1455,8 +1434,6 @@ class io:
     @staticmethod
     def decode_raw(input_bytes: Any, out_type: Any, little_endian: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def deserialize_many_sparse(serialized_sparse: Any, dtype: Any, rank: Any = ..., name: str | None = ...) -> SparseTensor: ...
-    @staticmethod
     def encode_jpeg(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def encode_png(*args: Any, **kwargs: Any) -> Any: ...
@@ -1489,8 +1466,6 @@ class io:
     @staticmethod
     def read_file(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
-    def serialize_many_sparse(sp_input: Any, out_type: Any = ..., name: str | None = ...) -> Tensor: ...
-    @staticmethod
     def serialize_sparse(sp_input: Any, out_type: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def serialize_tensor(tensor: Any, name: str | None = ...) -> Tensor: ...
@@ -1499,8 +1474,6 @@ class io:
 def is_finite(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def is_inf(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def is_nan(x: TensorLike, name: str | None = ...) -> Tensor: ...
-def is_non_decreasing(*args: Any, **kwargs: Any) -> Any: ...
-def is_strictly_increasing(*args: Any, **kwargs: Any) -> Any: ...
 class _keras:
     Input: TypeAlias = _dualgrad_keras_layers_core_Input
     Model: TypeAlias = _dualgrad_keras_models_Model
@@ -1795,6 +1768,7 @@ class _keras:
         Normalization: TypeAlias = _dualgrad_keras_layers_preprocessing_Normalization
         PReLU: TypeAlias = _dualgrad_keras_layers_shaping_PReLU
         Permute: TypeAlias = _dualgrad_keras_layers_shaping_Permute
+        REGISTERED: dict[Any, Any]
         RMSNormalization: TypeAlias = _dualgrad_keras_layers_normalization_RMSNormalization
         RNN: TypeAlias = _dualgrad_keras_layers_recurrent_RNN
         RandomBrightness: TypeAlias = _dualgrad_keras_layers_images_RandomBrightness
@@ -1941,32 +1915,32 @@ class _keras:
         BinaryCrossentropy: TypeAlias = _dualgrad_keras_metrics_means_BinaryCrossentropy
         CategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_CategoricalAccuracy
         CategoricalCrossentropy: TypeAlias = _dualgrad_keras_metrics_means_CategoricalCrossentropy
-        CategoricalHinge: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+        CategoricalHinge: TypeAlias = _dualgrad_keras_metrics_means_CategoricalHinge
         CosineSimilarity: TypeAlias = _dualgrad_keras_metrics_means_CosineSimilarity
         F1Score: TypeAlias = _dualgrad_keras_metrics_decisions_F1Score
         FBetaScore: TypeAlias = _dualgrad_keras_metrics_decisions_FBetaScore
         FalseNegatives: TypeAlias = _dualgrad_keras_metrics_decisions_FalseNegatives
         FalsePositives: TypeAlias = _dualgrad_keras_metrics_decisions_FalsePositives
-        Hinge: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
-        KLDivergence: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+        Hinge: TypeAlias = _dualgrad_keras_metrics_means_Hinge
+        KLDivergence: TypeAlias = _dualgrad_keras_metrics_means_KLDivergence
         KNOWN: dict[Any, Any]
         LogCoshError: TypeAlias = _dualgrad_keras_metrics_means_LogCoshError
         Mean: TypeAlias = _dualgrad_keras_metrics_means_Mean
         MeanAbsoluteError: TypeAlias = _dualgrad_keras_metrics_means_MeanAbsoluteError
-        MeanAbsolutePercentageError: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+        MeanAbsolutePercentageError: TypeAlias = _dualgrad_keras_metrics_means_MeanAbsolutePercentageError
         MeanIoU: TypeAlias = _dualgrad_keras_metrics_decisions_MeanIoU
         MeanMetricWrapper: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
         MeanSquaredError: TypeAlias = _dualgrad_keras_metrics_means_MeanSquaredError
-        MeanSquaredLogarithmicError: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+        MeanSquaredLogarithmicError: TypeAlias = _dualgrad_keras_metrics_means_MeanSquaredLogarithmicError
         Metric: TypeAlias = _dualgrad_keras_metrics_means_Metric
-        Poisson: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+        Poisson: TypeAlias = _dualgrad_keras_metrics_means_Poisson
         Precision: TypeAlias = _dualgrad_keras_metrics_decisions_Precision
         Recall: TypeAlias = _dualgrad_keras_metrics_decisions_Recall
         RootMeanSquaredError: TypeAlias = _dualgrad_keras_metrics_means_RootMeanSquaredError
         SparseCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_SparseCategoricalAccuracy
         SparseCategoricalCrossentropy: TypeAlias = _dualgrad_keras_metrics_means_SparseCategoricalCrossentropy
         SparseTopKCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_SparseTopKCategoricalAccuracy
-        SquaredHinge: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+        SquaredHinge: TypeAlias = _dualgrad_keras_metrics_means_SquaredHinge
         Sum: TypeAlias = _dualgrad_keras_metrics_means_Sum
         TopKCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_TopKCategoricalAccuracy
         TrueNegatives: TypeAlias = _dualgrad_keras_metrics_decisions_TrueNegatives
@@ -1993,7 +1967,20 @@ class _keras:
         @staticmethod
         def clone_model(*args: Any, **kwargs: Any) -> Any: ...
     models: TypeAlias = _models
-    optimizers = _graph_api_keras_optimizers
+    class _optimizers:
+        Adadelta: TypeAlias = _optim_adadelta_Adadelta
+        Adagrad: TypeAlias = _optim_adagrad_Adagrad
+        Adam: TypeAlias = _optim_adam_Adam
+        AdamW: TypeAlias = _optim_adam_AdamW
+        Adamax: TypeAlias = _optim_adam_Adamax
+        Ftrl: TypeAlias = _optim_ftrl_Ftrl
+        Nadam: TypeAlias = _optim_adam_Nadam
+        Optimizer: TypeAlias = _optim_keras_optimizer_KerasOptimizer
+        RMSprop: TypeAlias = _optim_rmsprop_RMSprop
+        SGD: TypeAlias = _optim_momentum_SGD
+        get = staticmethod(_optim_keras_get)
+        schedules = _optim_schedules
+    optimizers: TypeAlias = _optimizers
     preprocessing = _dualgrad_keras_preprocessing
     class _regularizers:
         KNOWN: dict[Any, Any]
@@ -2076,8 +2063,6 @@ class linalg:
     def adjoint(matrix: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def band_part(input: TensorLike, num_lower: Any, num_upper: Any, name: str | None = ...) -> Tensor: ...
-    @staticmethod
-    def banded_triangular_solve(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def cholesky(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -2165,8 +2150,6 @@ class linalg:
     @staticmethod
     def triangular_solve(matrix: TensorLike, rhs: TensorLike, lower: Any = ..., adjoint: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def tridiagonal_matmul(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
     def tridiagonal_solve(*args: Any, **kwargs: Any) -> Any: ...
 def linspace(start: TensorLike, stop: TensorLike, num: Any, axis: Any = ..., name: str | None = ...) -> Tensor: ...
 def log(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -2240,10 +2223,6 @@ class math:
     def add_n(inputs: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def angle(input: TensorLike, name: str | None = ...) -> Tensor: ...
-    @staticmethod
-    def approx_max_k(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def approx_min_k(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def argmax(input: TensorLike, axis: Any = ..., name: str | None = ..., dimension: Any = ..., output_type: Any = ...) -> Tensor: ...
     @staticmethod
@@ -2335,10 +2314,6 @@ class math:
     @staticmethod
     def is_nan(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def is_non_decreasing(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def is_strictly_increasing(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
     def l2_normalize(x: TensorLike, axis: Any = ..., epsilon: Any = ..., name: str | None = ..., dim: Any = ...) -> Tensor: ...
     @staticmethod
     def lbeta(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -2392,8 +2367,6 @@ class math:
     def real(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def reciprocal(x: TensorLike, name: str | None = ...) -> Tensor: ...
-    @staticmethod
-    def reciprocal_no_nan(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def reduce_all(input_tensor: TensorLike, axis: Any = ..., keepdims: Any = ..., name: str | None = ..., reduction_indices: Any = ..., keep_dims: Any = ...) -> Tensor: ...
     @staticmethod
@@ -2548,10 +2521,6 @@ nest = _dualgrad_extras_structures
 newaxis: None
 class nn:
     @staticmethod
-    def approx_max_k(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def approx_min_k(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
     def atrous_conv2d(value: TensorLike, filters: TensorLike, rate: Any, padding: Any, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def atrous_conv2d_transpose(value: TensorLike, filters: TensorLike, output_shape: Any, rate: Any, padding: Any, name: str | None = ...) -> Tensor: ...
@@ -2564,14 +2533,10 @@ class nn:
     @staticmethod
     def avg_pool3d(input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def batch_norm_with_global_normalization(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
     def batch_normalization(x: TensorLike, mean: TensorLike, variance: TensorLike, offset: TensorLike = ..., scale: TensorLike = ..., variance_epsilon: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def bias_add(value: TensorLike, bias: TensorLike, data_format: Any = ..., name: str | None = ...) -> Tensor: ...
     bidirectional_dynamic_rnn = staticmethod(_graph_api_legacy_rnn_loops_bidirectional_dynamic_rnn)
-    @staticmethod
-    def collapse_repeated(labels: Any, seq_length: Any, name: str | None = ...) -> builtins.tuple[Tensor, Tensor]: ...
     @staticmethod
     def conv1d(value: TensorLike = ..., filters: TensorLike = ..., stride: Any = ..., padding: Any = ..., use_cudnn_on_gpu: Any = ..., data_format: Any = ..., name: str | None = ..., input: TensorLike = ..., dilations: Any = ...) -> Tensor: ...
     @staticmethod
@@ -2588,8 +2553,6 @@ class nn:
     def conv3d(input: TensorLike, filter: TensorLike = ..., strides: Any = ..., padding: Any = ..., data_format: Any = ..., dilations: Any = ..., name: str | None = ..., filters: TensorLike = ...) -> Tensor: ...
     @staticmethod
     def conv3d_transpose(value: TensorLike = ..., filter: TensorLike = ..., output_shape: Any = ..., strides: Any = ..., padding: Any = ..., data_format: Any = ..., name: str | None = ..., input: TensorLike = ..., filters: TensorLike = ..., dilations: Any = ...) -> Tensor: ...
-    @staticmethod
-    def conv_transpose(input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = ..., data_format: Any = ..., dilations: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def convolution(input: TensorLike, filter: TensorLike = ..., padding: Any = ..., strides: Any = ..., dilation_rate: Any = ..., name: str | None = ..., data_format: Any = ..., filters: TensorLike = ..., dilations: Any = ...) -> Tensor: ...
     @staticmethod
@@ -2647,8 +2610,6 @@ class nn:
     @staticmethod
     def local_response_normalization(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
-    def log_poisson_loss(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
     def log_sigmoid(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def log_softmax(logits: TensorLike, axis: Any = ..., name: str | None = ..., dim: Any = ...) -> Tensor: ...
@@ -2671,20 +2632,15 @@ class nn:
     @staticmethod
     def nce_loss(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
-    def normalize_moments(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
     def pool(input: TensorLike, window_shape: Any, pooling_type: Any, padding: Any = ..., dilation_rate: Any = ..., strides: Any = ..., name: str | None = ..., data_format: Any = ..., dilations: Any = ...) -> Tensor: ...
     raw_rnn = staticmethod(_graph_api_legacy_rnn_loops_raw_rnn)
     @staticmethod
     def relu(features: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def relu6(features: TensorLike, name: str | None = ...) -> Tensor: ...
-    @staticmethod
-    def relu_layer(*args: Any, **kwargs: Any) -> Any: ...
     class rnn_cell:
         BasicLSTMCell: TypeAlias = _graph_api_legacy_rnn_cells_BasicLSTMCell
         BasicRNNCell: TypeAlias = _graph_api_legacy_rnn_cells_BasicRNNCell
-        DeviceWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_DeviceWrapper
         DropoutWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_DropoutWrapper
         GRUCell: TypeAlias = _graph_api_legacy_rnn_cells_GRUCell
         LSTMCell: TypeAlias = _graph_api_legacy_rnn_cells_LSTMCell
@@ -2700,7 +2656,6 @@ class nn:
     @staticmethod
     def separable_conv2d(input: TensorLike, depthwise_filter: TensorLike, pointwise_filter: TensorLike, strides: Any, padding: Any, rate: Any = ..., name: str | None = ..., data_format: Any = ..., dilations: Any = ...) -> Tensor: ...
     class seq2seq:
-        basic_rnn_seq2seq = staticmethod(_graph_api_legacy_rnn_sequences_basic_rnn_seq2seq)
         rnn_decoder = staticmethod(_graph_api_legacy_rnn_sequences_rnn_decoder)
         sequence_loss = staticmethod(_graph_api_legacy_rnn_sequences_summed_sequence_loss)
         sequence_loss_by_example = staticmethod(_graph_api_legacy_rnn_sequences_sequence_loss_by_example)
@@ -2726,10 +2681,7 @@ class nn:
     def space_to_depth(input: TensorLike, block_size: Any, name: str | None = ..., data_format: Any = ...) -> Tensor: ...
     @staticmethod
     def sparse_softmax_cross_entropy_with_logits(_sentinel: Any = ..., labels: TensorLike = ..., logits: TensorLike = ..., name: str | None = ...) -> Tensor: ...
-    static_bidirectional_rnn = staticmethod(_graph_api_legacy_rnn_loops_static_bidirectional_rnn)
     static_rnn = staticmethod(_graph_api_legacy_rnn_loops_static_rnn)
-    @staticmethod
-    def sufficient_statistics(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def swish(features: TensorLike, beta: TensorLike = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -2740,8 +2692,6 @@ class nn:
     def uniform_candidate_sampler(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def weighted_cross_entropy_with_logits(labels: TensorLike = ..., logits: TensorLike = ..., pos_weight: TensorLike = ..., name: str | None = ..., targets: TensorLike = ...) -> Tensor: ...
-    @staticmethod
-    def weighted_moments(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def xw_plus_b(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -2920,27 +2870,20 @@ class _sparse:
     fill_empty_rows = staticmethod(_dualgrad_sparse_functions_fill_empty_rows)
     @staticmethod
     def from_dense(tensor: Any, name: str | None = ...) -> SparseTensor: ...
-    map_values = staticmethod(_dualgrad_sparse_functions_map_values)
     maximum = staticmethod(_dualgrad_sparse_functions_maximum)
     minimum = staticmethod(_dualgrad_sparse_functions_minimum)
     placeholder = staticmethod(_graph_api_sparse_placeholder)
     reduce_max = staticmethod(_graph_api_sparse_reduce_max)
-    reduce_max_sparse = staticmethod(_graph_api_sparse_reduce_max_sparse)
     reduce_sum = staticmethod(_graph_api_sparse_reduce_sum)
-    reduce_sum_sparse = staticmethod(_graph_api_sparse_reduce_sum_sparse)
     reorder = staticmethod(_dualgrad_sparse_functions_reorder)
-    reset_shape = staticmethod(_dualgrad_sparse_functions_reset_shape)
     reshape = staticmethod(_dualgrad_sparse_functions_reshape)
     retain = staticmethod(_dualgrad_sparse_functions_retain)
     segment_mean = staticmethod(_graph_api_sparse_segment_mean)
-    segment_sqrt_n = staticmethod(_graph_api_sparse_segment_sqrt_n)
     segment_sum = staticmethod(_graph_api_sparse_segment_sum)
     slice = staticmethod(_dualgrad_sparse_functions_slice)
     softmax = staticmethod(_dualgrad_sparse_functions_softmax)
     sparse_dense_matmul = staticmethod(_dualgrad_sparse_functions_sparse_dense_matmul)
-    split = staticmethod(_dualgrad_sparse_functions_split)
     to_dense = staticmethod(_dualgrad_sparse_functions_to_dense)
-    to_indicator = staticmethod(_dualgrad_sparse_functions_to_indicator)
     transpose = staticmethod(_dualgrad_sparse_functions_transpose)
 sparse: TypeAlias = _sparse
 sparse_add = _graph_api_sparse_add
@@ -2949,22 +2892,17 @@ sparse_maximum = _dualgrad_sparse_functions_maximum
 sparse_minimum = _dualgrad_sparse_functions_minimum
 sparse_placeholder = _graph_api_sparse_placeholder
 sparse_reduce_max = _graph_api_sparse_reduce_max
-sparse_reduce_max_sparse = _graph_api_sparse_reduce_max_sparse
 sparse_reduce_sum = _graph_api_sparse_reduce_sum
-sparse_reduce_sum_sparse = _graph_api_sparse_reduce_sum_sparse
 sparse_reorder = _dualgrad_sparse_functions_reorder
-sparse_reset_shape = _dualgrad_sparse_functions_reset_shape
 sparse_reshape = _dualgrad_sparse_functions_reshape
 sparse_retain = _dualgrad_sparse_functions_retain
 sparse_segment_mean = _graph_api_sparse_segment_mean
-sparse_segment_sqrt_n = _graph_api_sparse_segment_sqrt_n
 sparse_segment_sum = _graph_api_sparse_segment_sum
 sparse_slice = _dualgrad_sparse_functions_slice
 sparse_softmax = _dualgrad_sparse_functions_softmax
 sparse_tensor_dense_matmul = _dualgrad_sparse_functions_sparse_dense_matmul
 sparse_tensor_to_dense = _dualgrad_sparse_functions_to_dense
 def sparse_to_dense(sparse_indices: Any, output_shape: Any, sparse_values: Any, default_value: Any = ..., validate_indices: Any = ..., name: str | None = ...) -> Tensor: ...
-sparse_to_indicator = _dualgrad_sparse_functions_to_indicator
 sparse_transpose = _dualgrad_sparse_functions_transpose
 class spectral:
     @staticmethod
@@ -3046,7 +2984,6 @@ class summary:
     merge = staticmethod(_graph_api_summaries_merge)
     merge_all = staticmethod(_graph_api_summaries_merge_all)
     scalar = staticmethod(_graph_api_summaries_scalar)
-    tensor_summary = staticmethod(_graph_api_summaries_tensor_summary)
     text = staticmethod(_graph_api_summaries_text)
 def svd(tensor: TensorLike, full_matrices: Any = ..., compute_uv: Any = ..., name: str | None = ...) -> builtins.tuple[Tensor, Tensor, Tensor] | Tensor: ...
 def tan(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -3100,7 +3037,6 @@ class train:
     GradientDescentOptimizer: TypeAlias = _optim_gradient_descent_GradientDescentOptimizer
     Int64List: TypeAlias = _dualgrad_files_protos_Int64List
     LoggingTensorHook: TypeAlias = _graph_api_legacy_hooks_LoggingTensorHook
-    LooperThread: TypeAlias = _dualgrad_platform_coordination_LooperThread
     MomentumOptimizer: TypeAlias = _optim_momentum_MomentumOptimizer
     MonitoredSession: TypeAlias = _graph_api_legacy_monitored_MonitoredSession
     MonitoredTrainingSession = staticmethod(_graph_api_legacy_monitored_MonitoredTrainingSession)

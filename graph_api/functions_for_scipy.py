@@ -49,24 +49,13 @@ def for_scipy(
         Placeholders to feed the further arguments of SciPy's solvers to: in this order, or by their names.
     session : Session, optional
         By default the default session of the time of each evaluation.
-    format : "dense", "csr", "csc", "coo" or "operator"
-        Of Jacobians and Hessians. SciPy takes sparse ones in `least_squares`, in `solve_ivp` by BDF and Radau, and in
-        `minimize` by Newton-CG and trust-constr (with trust-ncg and trust-krylov use `hessp` or ``"dense"``); operators
-        in `least_squares` and in `minimize` by trust-constr; in `root` dense ones only.
-    mode, sparsity, max_bytes, executor
-        As in `jacobian`.
-    fixed_pattern : bool
-        Whether sparse Jacobians and Hessians have the entries of ``jac_sparsity()`` and ``hess_sparsity()``, in this
-        order, at every point: solvers that ask for the structure once and then for values want it.
-    index_dtype : dtype
-        Of the indices of sparse matrices: int32, which is int64 only where the numbers do not fit, or int64.
+    format, mode, sparsity, max_bytes, executor, fixed_pattern, index_dtype
+        As in `tape_api.for_scipy`.
 
     Returns
     -------
     SciPyFunction
-        With the methods ``fun``, ``jac`` (the gradient of a scalar), ``fun_and_jac``, ``grad``, ``hess``, ``hessp``,
-        ``weighted_hess`` (of constraints), ``jac_sparsity``, ``hess_sparsity`` and ``unpacked``, and the flat vector
-        ``x0``.
+        With the methods of that of `tape_api.for_scipy`, and the flat vector ``x0``.
 
     Examples
     --------
@@ -140,11 +129,9 @@ def for_ode(
     args : sequence of tensor
         Placeholders to feed further arguments to.
     banded : bool or pair of int
-        Whether `jac` gives the diagonals of a banded Jacobian, as LSODA takes them:
-        ``solve_ivp(p.fun, span, p.y0, "LSODA", jac=p.jac, lband=p.lband, uband=p.uband)``. How many there are below and
-        above the main one is found from the structure of the function, unless it is said here.
+        As in `tape_api.for_ode`.
     **options
-        As in `for_scipy`. BDF, Radau and LSODA take Jacobians, the former two sparse ones as well.
+        As in `for_scipy`.
 
     Returns
     -------

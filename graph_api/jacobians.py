@@ -79,24 +79,10 @@ def jacobian(
         Tensors to treat as constants.
     unconnected_gradients : UnconnectedGradients or str
         ``"none"`` or ``"zero"``: what to return for an x that a y does not depend on.
-    mode : "auto", "forward" or "reverse"
-        In which direction to sweep.
-    sparsity : matrix, "detect" or None
-        Where the Jacobian may be different from zero, with a row per element of `ys` and a column per element of `xs`.
-        By default, and with ``"detect"``, this is found from the structure of the graph. A pattern that misses an entry
-        is found out when the result is fetched, and raises.
-    max_bytes : int, optional
-        Limit for the memory of result and sweeps: seeds are swept in chunks. Raises if one seed at a time is too
-        much.
-    format : "dense", "csr", "csc", "coo" or "operator"
-        ``"dense"``: a tensor. Sparse formats: a `SparseJacobian`, for which a session returns a `scipy.sparse` array of
-        shape (elements of the y, elements of the x). ``"operator"``: a `SymbolicOperator`, for which a session returns
-        a `scipy.sparse.linalg.LinearOperator` that multiplies without the matrix. Where the x is complex it multiplies
-        with the derivative itself, of which the rows of the other formats, being gradients, are the conjugates.
-    executor : concurrent.futures.Executor, optional
-        Where to sweep when the result is fetched, a chunk of seeds at a time: processes, threads, Dask's
-        ``client.get_executor()``. A plan in one chunk is split into one per worker. The same chunks give the same bits
-        as in one process. The result cannot be differentiated again.
+    mode, sparsity, max_bytes, format, executor
+        As in `GradientTape.jacobian`. What is swept in chunks is swept when the result is fetched; with an `executor`
+        it cannot be differentiated again. A session returns a `scipy.sparse` array for the `SparseJacobian` of a sparse
+        format, and a `scipy.sparse.linalg.LinearOperator` for a `SymbolicOperator`.
 
     Returns
     -------
@@ -106,9 +92,7 @@ def jacobian(
     Raises
     ------
     InvalidArgumentError
-        (a ValueError) when the result is fetched, if `sparsity` misses an entry; the message names it. Likewise if a
-        complex y is not a holomorphic function of a complex x. If `mode` is forward or `sparsity` a matrix, and a
-        custom gradient rule is not linear.
+        (a ValueError) as in `GradientTape.jacobian`, when the result is fetched.
 
     Examples
     --------

@@ -12,8 +12,8 @@ from dualgrad import platform as files
 from optim.names import OPTIMIZERS, below
 
 _SPARSE = (
-    *("add", "fill_empty_rows", "maximum", "minimum", "reduce_max", "reduce_max_sparse", "reduce_sum"),
-    *("reduce_sum_sparse", "reorder", "reset_shape", "reshape", "retain", "segment_mean", "segment_sqrt_n"),
+    *("add", "fill_empty_rows", "maximum", "minimum", "reduce_max", "reduce_sum"),
+    *("reorder", "reshape", "retain", "segment_mean"),
     *("segment_sum", "slice", "softmax", "transpose"),
 )
 """The names that TensorFlow 1 has as ``sparse_...`` besides."""
@@ -42,17 +42,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("engine.aggregation:", "AggregationMethod"),
     ("dualgrad.extras.structures", "nest"),
     *common.DTYPES,
-    ("engine.core.dtypes:float16", "half dtypes.half"),
-    ("engine.core.dtypes:float64", "double dtypes.double"),
-    ("dualgrad.frontend.absent:", "bfloat16 resource variant qint8 qint16 qint32 quint8 quint16"),
-    (
-        "dualgrad.frontend.absent:",
-        (
-            "dtypes.bfloat16 dtypes.resource dtypes.variant dtypes.qint8 dtypes.qint16 dtypes.qint32 dtypes.quint8 "
-            "dtypes.quint16"
-        ),
-    ),
-    *[(where, " ".join(f"dtypes.{name}" for name in names.split())) for where, names in common.DTYPES],
+    *below("dtypes", common.DTYPES),
     ("engine.core.unconnected:", "UnconnectedGradients"),
     ("engine.gradient_tape:", "GradientTape"),
     ("engine.ops.indexed_slices:", "IndexedSlices"),
@@ -65,7 +55,6 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.flow:", "group no_op py_func with_dependencies"),
     ("graph_api.flow:tuple_", "tuple"),
     ("graph_api.function:", "function"),
-    ("graph_api.partitioned:", "fixed_size_partitioner min_max_variable_partitioner variable_axis_size_partitioner"),
     ("graph_api.gradients:", "gradients"),
     ("graph_api.graph:", "Graph add_to_collection add_to_collections control_dependencies device get_collection"),
     ("graph_api.graph:", "get_collection_ref get_default_graph reset_default_graph"),
@@ -156,7 +145,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.saving:", "train.get_checkpoint_state train.update_checkpoint_state train.remove_checkpoint"),
     ("graph_api.saving:", "train.list_variables train.load_checkpoint train.load_variable"),
     ("graph_api.summaries:", "summary.scalar summary.histogram summary.image summary.audio summary.text"),
-    ("graph_api.summaries:", "summary.merge summary.merge_all summary.tensor_summary summary.Event summary.Summary"),
+    ("graph_api.summaries:", "summary.merge summary.merge_all summary.Event summary.Summary"),
     ("graph_api.summaries:", "summary.FileWriter summary.FileWriterCache summary.SessionLog train.SummaryWriter"),
     ("graph_api.summaries:", "Summary Event train.summary_iterator scalar_summary histogram_summary image_summary"),
     ("graph_api.summaries:", "merge_summary merge_all_summaries"),
@@ -164,7 +153,6 @@ LATER: tuple[tuple[str, str], ...] = (
     ("dualgrad.files.graph_protos:", "GraphDef MetaGraphDef NodeDef AttrValue"),
     ("graph_api.graph_files.importing:", "import_graph_def graph_util.import_graph_def"),
     ("graph_api.graph_files.graph_util:", "graph_util.convert_variables_to_constants graph_util.extract_sub_graph"),
-    ("graph_api.graph_files.graph_util:", "graph_util.remove_training_nodes"),
     ("graph_api.graph_files.meta_graphs:", "train.import_meta_graph train.export_meta_graph train.write_graph"),
     ("graph_api.graph_files.meta_graphs:", "io.write_graph register_proto_function"),
     ("dualgrad.files.graph_protos:", "SignatureDef TensorInfo"),
@@ -191,7 +179,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("dualgrad.data.parsing:", "parse_single_example parse_example decode_raw"),
     ("dualgrad.data.csv:", "decode_csv"),
     ("dualgrad.data.parsing:", "FixedLenFeature FixedLenSequenceFeature VarLenFeature"),
-    ("dualgrad.platform.coordination:", "train.Coordinator train.LooperThread"),
+    ("dualgrad.platform.coordination:", "train.Coordinator"),
     ("graph_api.legacy.coordination:", "train.QueueRunner train.add_queue_runner train.start_queue_runners"),
     ("graph_api.legacy.queues:", "FIFOQueue PaddingFIFOQueue RandomShuffleQueue QueueBase queue.FIFOQueue"),
     ("graph_api.legacy.queues:", "queue.PaddingFIFOQueue queue.RandomShuffleQueue queue.QueueBase"),
@@ -203,11 +191,10 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.data:", "TensorSpec"),
     # ---- sparse tensors
     ("graph_api.sparse", "sparse"),
-    ("graph_api.sparse:", "SparseTensor SparseTensorValue sparse_to_dense sparse_concat sparse_split"),
+    ("graph_api.sparse:", "SparseTensor SparseTensorValue sparse_to_dense sparse_concat"),
     ("graph_api.sparse:placeholder", "sparse_placeholder"),
     ("graph_api.sparse:sparse_dense_matmul", "sparse_tensor_dense_matmul"),
     ("graph_api.sparse:to_dense", "sparse_tensor_to_dense"),
-    ("graph_api.sparse:to_indicator", "sparse_to_indicator"),
     *[(f"graph_api.sparse:{name}", f"sparse_{name}") for name in _SPARSE],
     ("graph_api.sparse:", "nn.embedding_lookup_sparse nn.safe_embedding_lookup_sparse"),
     ("graph_api.sparse:", "convert_to_tensor_or_sparse_tensor"),
@@ -222,19 +209,19 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.legacy.layers", "layers"),
     ("graph_api.legacy.rnn.cells:", "nn.rnn_cell.BasicLSTMCell nn.rnn_cell.BasicRNNCell nn.rnn_cell.GRUCell"),
     ("graph_api.legacy.rnn.cells:", "nn.rnn_cell.LSTMCell nn.rnn_cell.LSTMStateTuple nn.rnn_cell.RNNCell"),
-    ("graph_api.legacy.rnn.wrappers:", "nn.rnn_cell.DeviceWrapper nn.rnn_cell.DropoutWrapper nn.rnn_cell.MultiRNNCell"),
+    ("graph_api.legacy.rnn.wrappers:", "nn.rnn_cell.DropoutWrapper nn.rnn_cell.MultiRNNCell"),
     ("graph_api.legacy.rnn.wrappers:", "nn.rnn_cell.ResidualWrapper"),
     ("graph_api.legacy.rnn.loops:", "nn.dynamic_rnn nn.static_rnn nn.raw_rnn"),
-    ("graph_api.legacy.rnn.loops:", "nn.bidirectional_dynamic_rnn nn.static_bidirectional_rnn"),
+    ("graph_api.legacy.rnn.loops:", "nn.bidirectional_dynamic_rnn"),
     ("graph_api.legacy.rnn.cells:", "contrib.rnn.BasicLSTMCell contrib.rnn.BasicRNNCell contrib.rnn.GRUCell"),
     ("graph_api.legacy.rnn.cells:", "contrib.rnn.LSTMCell contrib.rnn.LSTMStateTuple contrib.rnn.RNNCell"),
     ("graph_api.legacy.rnn.cells:RNNCell", "contrib.rnn.LayerRNNCell"),
     ("graph_api.legacy.rnn.cells:", "contrib.rnn.LSTMBlockCell"),
-    ("graph_api.legacy.rnn.wrappers:", "contrib.rnn.DeviceWrapper contrib.rnn.DropoutWrapper contrib.rnn.MultiRNNCell"),
+    ("graph_api.legacy.rnn.wrappers:", "contrib.rnn.DropoutWrapper contrib.rnn.MultiRNNCell"),
     ("graph_api.legacy.rnn.wrappers:", "contrib.rnn.ResidualWrapper"),
-    ("graph_api.legacy.rnn.loops:", "contrib.rnn.static_rnn contrib.rnn.static_bidirectional_rnn"),
+    ("graph_api.legacy.rnn.loops:", "contrib.rnn.static_rnn"),
     # ---- contrib
-    ("optim.contrib", "contrib.opt"),
+    ("optim.external:", "contrib.opt.ScipyOptimizerInterface"),
     ("graph_api.legacy.seq2seq", "contrib.seq2seq"),
     ("graph_api.legacy.crf", "contrib.crf"),
     (
@@ -242,7 +229,6 @@ LATER: tuple[tuple[str, str], ...] = (
         "contrib.legacy_seq2seq.sequence_loss_by_example nn.seq2seq.sequence_loss_by_example",
     ),
     ("graph_api.legacy.rnn.sequences:", "contrib.legacy_seq2seq.rnn_decoder nn.seq2seq.rnn_decoder"),
-    ("graph_api.legacy.rnn.sequences:", "contrib.legacy_seq2seq.basic_rnn_seq2seq nn.seq2seq.basic_rnn_seq2seq"),
     (
         "graph_api.legacy.rnn.sequences:summed_sequence_loss",
         "contrib.legacy_seq2seq.sequence_loss nn.seq2seq.sequence_loss",
@@ -256,7 +242,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.legacy.conversions:", "register_tensor_conversion_function"),
     ("graph_api.legacy.template:", "make_template"),
     ("graph_api.legacy.old_names:", "VERSION GIT_VERSION COMPILER_VERSION version.VERSION version.GIT_VERSION"),
-    ("graph_api.legacy.old_names:", "version.COMPILER_VERSION colocate_with container op_scope variable_op_scope"),
+    ("graph_api.legacy.old_names:", "version.COMPILER_VERSION colocate_with container"),
     ("graph_api.legacy.old_names:", "get_seed random.get_seed resource_variables_enabled enable_resource_variables"),
     ("graph_api.legacy.old_names:", "disable_resource_variables disable_control_flow_v2"),
     (
@@ -265,7 +251,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ),
     (
         "graph_api.legacy.old_names:",
-        "dimension_at_index compat.dimension_at_index convert_to_tensor_or_indexed_slices no_regularizer",
+        "dimension_at_index compat.dimension_at_index",
     ),
     ("graph_api.legacy.old_names:", "get_local_variable setdiff1d train.init_from_checkpoint"),
     ("graph_api.legacy.old_names:", "train.assert_global_step test.compute_gradient test.compute_gradient_error"),

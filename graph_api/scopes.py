@@ -16,7 +16,6 @@ from engine.core.value import Value
 from graph_api import initial_values
 from graph_api.graph import Graph, get_default_graph
 from graph_api.graph_keys import VARIABLE_SCOPES, GraphKeys
-from graph_api.partitioned import PartitionedVariable, in_parts
 from graph_api.variable import Variable
 
 AUTO_REUSE = "AUTO_REUSE"
@@ -60,7 +59,7 @@ class VariableScope:
     ----------
     name : str
     reuse : bool or AUTO_REUSE
-    initializer, regularizer, dtype, constraint, partitioner
+    initializer, regularizer, dtype, constraint
         Defaults for `get_variable`.
     custom_getter : callable, optional
         What makes the variables, see `variable_scope`.
@@ -71,14 +70,13 @@ class VariableScope:
     regularizer: Any
     dtype: Any
     constraint: Any
-    partitioner: Any
 
     def __init__(self, name: str, reuse: Any, parent: VariableScope | None, name_scope: str, **defaults: Any) -> None:
         self.name = name
         self.original_name_scope = name_scope
         inherited = parent.reuse if parent is not None else False
         self.reuse = inherited if reuse is None or (reuse is False and inherited is True) else reuse
-        for key in ("initializer", "regularizer", "constraint", "partitioner", "dtype"):
+        for key in ("initializer", "regularizer", "constraint", "dtype"):
             default, fallback = defaults.get(key), float32 if key == "dtype" else None
             setattr(self, key, default if default is not None else getattr(parent, key, fallback))
         self.custom_getter = _composed(defaults.get("custom_getter"), getattr(parent, "custom_getter", None))
@@ -94,10 +92,6 @@ class VariableScope:
     def set_regularizer(self, regularizer: Any) -> None:
         """Set the default regularizer."""
         self.regularizer = regularizer
-
-    def set_partitioner(self, partitioner: Any) -> None:
-        """Set the default partitioner."""
-        self.partitioner = partitioner
 
     def set_custom_getter(self, custom_getter: Callable[..., Any] | None) -> None:
         """Set what makes the variables."""
@@ -173,8 +167,8 @@ def variable_scope(
     custom_getter : callable, optional
         ``custom_getter(getter, name, **arguments)`` makes the variables in place of `get_variable`, perhaps by calling
         ``getter(name, **arguments)``. That of a scope inside has this one as its getter.
-    partitioner : callable, optional
-        Default for `get_variable`.
+    partitioner : None
+        Variables in parts are out of scope.
 
     Raises
     ------
@@ -183,6 +177,7 @@ def variable_scope(
     ValueError
         If `reuse` is of another kind.
     """
+    _require_whole("variable_scope", partitioner)
     if name_or_scope is None and default_name is None:
         raise TypeError("variable_scope: If default_name is None then name_or_scope is required")
     if not isinstance(name_or_scope, (str, VariableScope, type(None))):
@@ -192,7 +187,7 @@ def variable_scope(
     graph = _graph_of_values(values)
     with graph.as_default():
         defaults = {"initializer": initializer, "regularizer": regularizer, "dtype": dtype, "constraint": constraint}
-        defaults |= {"custom_getter": custom_getter, "partitioner": partitioner}
+        defaults["custom_getter"] = custom_getter
         scope, names = _opened(graph, name_or_scope, default_name, auxiliary_name_scope, reuse, defaults)
         stack = _stack()
         stack.append(scope)
@@ -282,9 +277,8 @@ def get_variable(
         Accepted for compatibility: there is one device and one kind of variable.
     custom_getter : callable, optional
         As in `variable_scope`, in place of the scope's.
-    partitioner : callable, optional
-        ``partitioner(shape=..., dtype=...)`` says in how many parts the variable is along each axis, say
-        ``tf.fixed_size_partitioner(2)``; by default the scope's. The result is a `PartitionedVariable`.
+    partitioner : None
+        Variables in parts are out of scope.
 
     Raises
     ------
@@ -297,7 +291,7 @@ def get_variable(
     arguments = {
         "shape": shape, "dtype": dtype, "initializer": initializer, "regularizer": regularizer, "trainable": trainable,
         "collections": collections, "validate_shape": validate_shape, "constraint": constraint,
-        "partitioner": partitioner or scope.partitioner,
+        "partitioner": partitioner,
     }  # fmt: skip
     getter = custom_getter or scope.custom_getter
     if getter is None:
@@ -319,16 +313,7 @@ def _stored(
     """The variable of that full name: a new one, or a shared one."""
     full, scope, graph = name, get_variable_scope(), get_default_graph()
     shares = scope.reuse if reuse is None else reuse
-    if partitioner is not None:
-        return _split(full, shape, dtype, initializer, partitioner, {
-            "regularizer": regularizer, "reuse": reuse, "trainable": trainable, "collections": collections,
-            "constraint": constraint,
-        })  # fmt: skip
-    if f"{full}/part_0" in graph.variable_store:
-        raise ValueError(
-            f"No partitioner was provided, but a partitioned version of the variable was found: {full}/part_0. Perhaps "
-            f"a variable of the same name was already created with partitioning?"
-        )
+    _require_whole("get_variable", partitioner)
     existing = graph.variable_store.get(full)
     if existing is not None:
         return _shared(existing, full, shape, dtype, shares)
@@ -357,24 +342,12 @@ def _stored(
     return variable
 
 
-def _split(
-    full: str, shape: Any, dtype: Any, initializer: Any, partitioner: Any, arguments: dict[str, Any]
-) -> PartitionedVariable:
-    """The variable of that name in parts, new ones or shared ones."""
-    scope, store = get_variable_scope(), get_default_graph().variable_store
-    if full in store:
-        raise ValueError(
-            f"A partitioner was provided, but an unpartitioned version of the variable was found: {full}. Perhaps a "
-            f"variable of the same name was already created without partitioning?"
+def _require_whole(name: str, partitioner: Any) -> None:
+    if partitioner is not None:
+        raise NotImplementedError(
+            f"{name}: argument `partitioner` is not supported, as variables in parts are out of scope: leave it out (a "
+            f"saver reads a variable that a checkpoint has in parts as a whole)"
         )
-    wanted = as_dtype(dtype) if dtype is not None else as_dtype(scope.dtype)
-    chosen = initializer if initializer is not None else scope.initializer
-
-    def make(name: str, part: Any, initial: Any) -> Variable:
-        made: Variable = _stored(name, part, dtype, initial, **arguments)
-        return made
-
-    return in_parts(full, shape, wanted, chosen, partitioner, make)
 
 
 def _shared(existing: Variable, full: str, shape: Any, dtype: Any, shares: Any) -> Variable:

@@ -81,27 +81,11 @@ def reduce_sum(  # type: ignore[no-redef]
     return functions.reduce_sum(_sparse("reduce_sum", sp_input), _either(axis, reduction_axes), keepdims or keep_dims)
 
 
-def reduce_sum_sparse(
-    sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
-) -> Any:
-    """The same as a sparse tensor."""
-    sp = _sparse("reduce_sum_sparse", sp_input)
-    return functions.reduce_sum(sp, _either(axis, reduction_axes), keepdims or keep_dims, output_is_sparse=True)
-
-
 def reduce_max(  # type: ignore[no-redef]
     sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
 ) -> Operand | AnySparseTensor:
     """The largest elements along axes, of those that it has."""
     return functions.reduce_max(_sparse("reduce_max", sp_input), _either(axis, reduction_axes), keepdims or keep_dims)
-
-
-def reduce_max_sparse(
-    sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
-) -> Any:
-    """The same as a sparse tensor."""
-    sp = _sparse("reduce_max_sparse", sp_input)
-    return functions.reduce_max(sp, _either(axis, reduction_axes), keepdims or keep_dims, output_is_sparse=True)
 
 
 def add(  # type: ignore[no-redef]
@@ -125,18 +109,6 @@ def sparse_concat(
     )
 
 
-def sparse_split(
-    keyword_required: Any = None,
-    sp_input: Any = None,
-    num_split: Any = None,
-    axis: Any = None,
-    name: str | None = None,
-    split_dim: Any = None,
-) -> list[AnySparseTensor]:
-    """`num_split` parts along an axis; arguments by keyword."""
-    return functions.split(sp_input, num_split, _either(axis, split_dim))
-
-
 def segment_sum(
     data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
 ) -> Operand:
@@ -149,13 +121,6 @@ def segment_mean(
 ) -> Operand:
     """Means over segments of the rows of `data` that `indices` name."""
     return lookup.segments(graph_api, "mean", data, indices, segment_ids, num_segments)
-
-
-def segment_sqrt_n(
-    data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
-) -> Operand:
-    """Sums over segments of the rows of `data` that `indices` name, over the root of their number."""
-    return lookup.segments(graph_api, "sqrt_n", data, indices, segment_ids, num_segments)
 
 
 def embedding_lookup_sparse(
@@ -207,10 +172,7 @@ __all__ = [
     "eye",
     "from_dense",
     "placeholder",
-    "reduce_max_sparse",
-    "reduce_sum_sparse",
     "segment_mean",
-    "segment_sqrt_n",
     "segment_sum",
 ]
 __all__ += functions.__all__

@@ -230,24 +230,6 @@ def text(name: str, tensor: Any, collections: Sequence[str] | None = None) -> Te
     return _summary(_text, name, [x], collections, None)
 
 
-def tensor_summary(
-    name: str,
-    tensor: Any,
-    summary_description: Any = None,
-    collections: Sequence[str] | None = None,
-    summary_metadata: Any = None,
-    family: str | None = None,
-    display_name: str | None = None,
-) -> Tensor:
-    """A summary with a whole tensor."""
-    about = summary_metadata or SummaryMetadata()
-    if display_name is not None:
-        about.display_name = display_name
-    if summary_description is not None:
-        about.summary_description = summary_description
-    return _summary(_tensor, name, [tensor], collections, family, (about.SerializeToString(),))
-
-
 KINDS = {"scalar": _scalar, "histogram": _histogram, "image": summary_values.images}
 """Summaries that have ops of their own in files of graphs."""
 
@@ -465,5 +447,5 @@ class FileWriterCache:
 __all__ = [
     "Event", "FileWriter", "FileWriterCache", "SessionLog", "Summary", "SummaryWriter", "audio", "histogram",
     "histogram_summary", "image", "image_summary", "merge", "merge_all", "merge_all_summaries", "merge_summary",
-    "scalar", "scalar_summary", "summary_iterator", "tensor_summary", "text",
+    "scalar", "scalar_summary", "summary_iterator", "text",
 ]  # fmt: skip

@@ -184,7 +184,6 @@ class AdamOptimizer(Optimizer):
 
     hyperparameters = ("learning_rate", "beta_1", "beta_2", "epsilon", "amsgrad")
     amsgrad = False
-    default_name: ClassVar[str] = "Adam"
     update: Any = staticmethod(adam_with_powers)
 
     def __init__(
@@ -198,7 +197,7 @@ class AdamOptimizer(Optimizer):
         *,
         power_dtype: Any = float32,
     ) -> None:
-        super().__init__(use_locking, self.default_name if name is None else name)
+        super().__init__(use_locking, "Adam" if name is None else name)
         self.learning_rate = learning_rate
         self.beta_1, self.beta_2, self.epsilon = beta1, beta2, epsilon
         self._power_dtype = as_dtype(power_dtype)

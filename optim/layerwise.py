@@ -1,4 +1,4 @@
-"""Optimizers that scale the step of each variable by the norm of its value: LARS and LAMB, for large batches."""
+"""An optimizer that scales the step of each variable by the norm of its value: LAMB, for large batches."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from engine.core.operands import Operand
-from engine.core.variable import Variable
 from engine.ops.arithmetic import square
 from engine.ops.compare import cast_like, greater, logical_and, where
 from engine.ops.creation import ones_like, zeros_like
@@ -14,9 +13,7 @@ from engine.ops.explog import pow, sqrt
 from engine.ops.reduce import reduce_sum
 from optim.adam import WithBetas, toward
 from optim.keras_optimizer import in_single
-from optim.momentum import momentum
-from optim.optimizer import Optimizer
-from optim.pairs import Rate, of_rows
+from optim.pairs import of_rows
 
 
 def _norm(x: Any) -> Operand:
@@ -67,67 +64,3 @@ class Lamb(WithBetas):
     """
 
     update = staticmethod(lamb)
-
-
-class LARSOptimizer(Optimizer):
-    """Momentum whose rate is the part `eeta` of ``‖w‖ / (‖g‖ + weight_decay ‖w‖ + epsilon)``, for each variable.
-
-    Parameters
-    ----------
-    learning_rate, momentum, weight_decay, eeta, epsilon : float
-    name : str
-    skip_list : list of str, optional
-        Parts of names; such variables are updated by plain momentum.
-    use_nesterov : bool
-
-    References
-    ----------
-    You, Gitman and Ginsburg (2017), *Large Batch Training of Convolutional Networks*, arXiv:1708.03888, algorithm 1.
-    """
-
-    hyperparameters = ("learning_rate", "momentum", "weight_decay", "eeta", "epsilon", "nesterov")
-
-    def __init__(
-        self,
-        learning_rate: Rate,
-        momentum: Any = 0.9,
-        weight_decay: Any = 0.0001,
-        eeta: Any = 0.001,
-        epsilon: Any = 0.0,
-        name: str = "LARSOptimizer",
-        skip_list: list[str] | None = None,
-        use_nesterov: bool = False,
-    ) -> None:
-        if isinstance(momentum, (int, float)) and momentum < 0:
-            raise ValueError(f"momentum should be positive: {momentum}")
-        super().__init__(False, name)
-        self.learning_rate, self.momentum, self.weight_decay = learning_rate, momentum, weight_decay
-        self.eeta, self.epsilon, self.nesterov = eeta, epsilon, bool(use_nesterov)
-        self._skip_list = list(skip_list or [])
-
-    def initial_slots(self) -> dict[str, float]:
-        """The accumulated gradients."""
-        return {"momentum": 0.0}
-
-    def takes_rows(self) -> bool:
-        """No: the norm is that of the whole."""
-        return False
-
-    def hyper_for(self, variable: Variable, hyper: SimpleNamespace) -> SimpleNamespace:
-        """The hyperparameters; those whose name is skipped have no rate of their own."""
-        skipped = any(part in variable.name for part in self._skip_list)
-        return SimpleNamespace(**{**vars(hyper), "skipped": skipped})
-
-    @staticmethod
-    def update(
-        gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, state: SimpleNamespace
-    ) -> tuple[Any, dict[str, Any]]:
-        """`momentum`, with the variable's own rate."""
-        if not hyper.skipped:
-            weights, size = _norm(value), _norm(gradient)
-            whole = size + weights * hyper.weight_decay + hyper.epsilon
-            safe = where(greater(whole, zeros_like(whole)), whole, ones_like(whole))
-            rate = hyper.learning_rate * _trust(weights, size, weights * hyper.eeta / safe)
-            hyper = SimpleNamespace(**{**vars(hyper), "learning_rate": rate})
-            gradient = gradient + value * hyper.weight_decay
-        return momentum(gradient, value, slots, hyper, state)

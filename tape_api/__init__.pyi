@@ -10,12 +10,10 @@ from dualgrad.data.parsing import FixedLenSequenceFeature as _dualgrad_data_pars
 from dualgrad.data.parsing import VarLenFeature as _dualgrad_data_parsing_VarLenFeature
 from dualgrad.extras import numpy_names as _dualgrad_extras_numpy_names
 from dualgrad.extras import structures as _dualgrad_extras_structures
-from dualgrad.extras.assertions import assert_proper_iterable as _dualgrad_extras_assertions_assert_proper_iterable
 from dualgrad.extras.module import Module as Module
 from dualgrad.extras.small_functions import VariableAggregation as VariableAggregation
 from dualgrad.extras.small_functions import VariableSynchronization as VariableSynchronization
 from dualgrad.extras.small_functions import get_logger as get_logger
-from dualgrad.extras.small_functions import is_symbolic_tensor as is_symbolic_tensor
 from dualgrad.files.checkpoints import CheckpointReader as _dualgrad_files_checkpoints_CheckpointReader
 from dualgrad.files.checkpoints import exists as _dualgrad_files_checkpoints_exists
 from dualgrad.files.checkpoints import get_state as _dualgrad_files_checkpoints_get_state
@@ -217,17 +215,24 @@ from dualgrad.keras.metrics.means import BinaryAccuracy as _dualgrad_keras_metri
 from dualgrad.keras.metrics.means import BinaryCrossentropy as _dualgrad_keras_metrics_means_BinaryCrossentropy
 from dualgrad.keras.metrics.means import CategoricalAccuracy as _dualgrad_keras_metrics_means_CategoricalAccuracy
 from dualgrad.keras.metrics.means import CategoricalCrossentropy as _dualgrad_keras_metrics_means_CategoricalCrossentropy
+from dualgrad.keras.metrics.means import CategoricalHinge as _dualgrad_keras_metrics_means_CategoricalHinge
 from dualgrad.keras.metrics.means import CosineSimilarity as _dualgrad_keras_metrics_means_CosineSimilarity
+from dualgrad.keras.metrics.means import Hinge as _dualgrad_keras_metrics_means_Hinge
+from dualgrad.keras.metrics.means import KLDivergence as _dualgrad_keras_metrics_means_KLDivergence
 from dualgrad.keras.metrics.means import LogCoshError as _dualgrad_keras_metrics_means_LogCoshError
 from dualgrad.keras.metrics.means import Mean as _dualgrad_keras_metrics_means_Mean
 from dualgrad.keras.metrics.means import MeanAbsoluteError as _dualgrad_keras_metrics_means_MeanAbsoluteError
+from dualgrad.keras.metrics.means import MeanAbsolutePercentageError as _dualgrad_keras_metrics_means_MeanAbsolutePercentageError
 from dualgrad.keras.metrics.means import MeanMetricWrapper as _dualgrad_keras_metrics_means_MeanMetricWrapper
 from dualgrad.keras.metrics.means import MeanSquaredError as _dualgrad_keras_metrics_means_MeanSquaredError
+from dualgrad.keras.metrics.means import MeanSquaredLogarithmicError as _dualgrad_keras_metrics_means_MeanSquaredLogarithmicError
 from dualgrad.keras.metrics.means import Metric as _dualgrad_keras_metrics_means_Metric
+from dualgrad.keras.metrics.means import Poisson as _dualgrad_keras_metrics_means_Poisson
 from dualgrad.keras.metrics.means import RootMeanSquaredError as _dualgrad_keras_metrics_means_RootMeanSquaredError
 from dualgrad.keras.metrics.means import SparseCategoricalAccuracy as _dualgrad_keras_metrics_means_SparseCategoricalAccuracy
 from dualgrad.keras.metrics.means import SparseCategoricalCrossentropy as _dualgrad_keras_metrics_means_SparseCategoricalCrossentropy
 from dualgrad.keras.metrics.means import SparseTopKCategoricalAccuracy as _dualgrad_keras_metrics_means_SparseTopKCategoricalAccuracy
+from dualgrad.keras.metrics.means import SquaredHinge as _dualgrad_keras_metrics_means_SquaredHinge
 from dualgrad.keras.metrics.means import Sum as _dualgrad_keras_metrics_means_Sum
 from dualgrad.keras.metrics.means import TopKCategoricalAccuracy as _dualgrad_keras_metrics_means_TopKCategoricalAccuracy
 from dualgrad.keras.models import Functional as _dualgrad_keras_models_Functional
@@ -330,21 +335,17 @@ from dualgrad.sparse.functions import add as _dualgrad_sparse_functions_add
 from dualgrad.sparse.functions import concat as _dualgrad_sparse_functions_concat
 from dualgrad.sparse.functions import expand_dims as _dualgrad_sparse_functions_expand_dims
 from dualgrad.sparse.functions import fill_empty_rows as _dualgrad_sparse_functions_fill_empty_rows
-from dualgrad.sparse.functions import map_values as _dualgrad_sparse_functions_map_values
 from dualgrad.sparse.functions import maximum as _dualgrad_sparse_functions_maximum
 from dualgrad.sparse.functions import minimum as _dualgrad_sparse_functions_minimum
 from dualgrad.sparse.functions import reduce_max as _dualgrad_sparse_functions_reduce_max
 from dualgrad.sparse.functions import reduce_sum as _dualgrad_sparse_functions_reduce_sum
 from dualgrad.sparse.functions import reorder as _dualgrad_sparse_functions_reorder
-from dualgrad.sparse.functions import reset_shape as _dualgrad_sparse_functions_reset_shape
 from dualgrad.sparse.functions import reshape as _dualgrad_sparse_functions_reshape
 from dualgrad.sparse.functions import retain as _dualgrad_sparse_functions_retain
 from dualgrad.sparse.functions import slice as _dualgrad_sparse_functions_slice
 from dualgrad.sparse.functions import softmax as _dualgrad_sparse_functions_softmax
 from dualgrad.sparse.functions import sparse_dense_matmul as _dualgrad_sparse_functions_sparse_dense_matmul
-from dualgrad.sparse.functions import split as _dualgrad_sparse_functions_split
 from dualgrad.sparse.functions import to_dense as _dualgrad_sparse_functions_to_dense
-from dualgrad.sparse.functions import to_indicator as _dualgrad_sparse_functions_to_indicator
 from dualgrad.sparse.functions import transpose as _dualgrad_sparse_functions_transpose
 from engine import function_transforms as _engine_function_transforms
 from engine.aggregation import AggregationMethod as AggregationMethod
@@ -365,15 +366,31 @@ from engine.gradient_tape import GradientTape as GradientTape
 from engine.ops.indexed_slices import IndexedSlices as IndexedSlices
 from engine.primitive import primitive as primitive
 from engine.runtime import errors as _engine_runtime_errors
+from optim import keras as _optim_keras
+from optim import schedules as _optim_schedules
+from optim.adadelta import Adadelta as _optim_adadelta_Adadelta
 from optim.adadelta import AdadeltaOptimizer as _optim_adadelta_AdadeltaOptimizer
+from optim.adagrad import Adagrad as _optim_adagrad_Adagrad
 from optim.adagrad import AdagradOptimizer as _optim_adagrad_AdagradOptimizer
+from optim.adam import Adam as _optim_adam_Adam
 from optim.adam import AdamOptimizer as _optim_adam_AdamOptimizer
+from optim.adam import AdamW as _optim_adam_AdamW
+from optim.adam import Adamax as _optim_adam_Adamax
+from optim.adam import Nadam as _optim_adam_Nadam
 from optim.averages import ExponentialMovingAverage as _optim_averages_ExponentialMovingAverage
+from optim.ftrl import Ftrl as _optim_ftrl_Ftrl
 from optim.ftrl import FtrlOptimizer as _optim_ftrl_FtrlOptimizer
 from optim.gradient_descent import GradientDescentOptimizer as _optim_gradient_descent_GradientDescentOptimizer
+from optim.keras import get as _optim_keras_get
+from optim.keras_optimizer import KerasOptimizer as _optim_keras_optimizer_KerasOptimizer
+from optim.layerwise import Lamb as _optim_layerwise_Lamb
+from optim.lion import Lion as _optim_lion_Lion
+from optim.loss_scaling import LossScaleOptimizer as _optim_loss_scaling_LossScaleOptimizer
 from optim.momentum import MomentumOptimizer as _optim_momentum_MomentumOptimizer
+from optim.momentum import SGD as _optim_momentum_SGD
 from optim.optimizer import Optimizer as _optim_optimizer_Optimizer
 from optim.rmsprop import RMSPropOptimizer as _optim_rmsprop_RMSPropOptimizer
+from optim.rmsprop import RMSprop as _optim_rmsprop_RMSprop
 from optim.schedules import cosine_decay as _optim_schedules_cosine_decay
 from optim.schedules import cosine_decay_restarts as _optim_schedules_cosine_decay_restarts
 from optim.schedules import exponential_decay as _optim_schedules_exponential_decay
@@ -430,10 +447,8 @@ from tape_api.distribute import HierarchicalCopyAllReduce as _tape_api_distribut
 from tape_api.distribute import InputContext as _tape_api_distribute_InputContext
 from tape_api.distribute import MirroredStrategy as _tape_api_distribute_MirroredStrategy
 from tape_api.distribute import MultiWorkerMirroredStrategy as _tape_api_distribute_MultiWorkerMirroredStrategy
-from tape_api.distribute import NcclAllReduce as _tape_api_distribute_NcclAllReduce
 from tape_api.distribute import OneDeviceStrategy as _tape_api_distribute_OneDeviceStrategy
 from tape_api.distribute import ReduceOp as _tape_api_distribute_ReduceOp
-from tape_api.distribute import ReductionToOneDevice as _tape_api_distribute_ReductionToOneDevice
 from tape_api.distribute import ReplicaContext as _tape_api_distribute_ReplicaContext
 from tape_api.distribute import Strategy as _tape_api_distribute_Strategy
 from tape_api.distribute import get_replica_context as _tape_api_distribute_get_replica_context
@@ -466,7 +481,6 @@ from tape_api.keras import config as _tape_api_keras_config
 from tape_api.keras import export as _tape_api_keras_export
 from tape_api.keras import mixed_precision as _tape_api_keras_mixed_precision
 from tape_api.keras import ops as _tape_api_keras_ops
-from tape_api.keras import optimizers as _tape_api_keras_optimizers
 from tape_api.keras import random as _tape_api_keras_random
 from tape_api.keras.backend_random import random_bernoulli as _tape_api_keras_backend_random_random_bernoulli
 from tape_api.keras.backend_random import random_normal as _tape_api_keras_backend_random_random_normal
@@ -503,7 +517,6 @@ from tape_api.sparse import SparseTensor as _tape_api_sparse_SparseTensor
 from tape_api.sparse import embedding_lookup_sparse as _tape_api_sparse_embedding_lookup_sparse
 from tape_api.sparse import safe_embedding_lookup_sparse as _tape_api_sparse_safe_embedding_lookup_sparse
 from tape_api.sparse import segment_mean as _tape_api_sparse_segment_mean
-from tape_api.sparse import segment_sqrt_n as _tape_api_sparse_segment_sqrt_n
 from tape_api.sparse import segment_sum as _tape_api_sparse_segment_sum
 from tape_api.string_parts import bytes_split as _tape_api_string_parts_bytes_split
 from tape_api.string_parts import split as _tape_api_string_parts_split
@@ -569,6 +582,7 @@ def atanh(x: TensorLike, name: str | None = ...) -> Tensor: ...
 autodiff = _tape_api_autodiff
 autograph = _tape_api_autograph
 def batch_to_space(input: TensorLike, block_shape: Any, crops: Any, name: str | None = ...) -> Tensor: ...
+bfloat16: Any
 def bitcast(input: TensorLike, type: Any, name: str | None = ...) -> Tensor: ...
 class bitwise:
     @staticmethod
@@ -655,13 +669,10 @@ class _debugging:
     assert_non_positive = staticmethod(_tape_api_debugging_assert_non_positive)
     assert_none_equal = staticmethod(_tape_api_debugging_assert_none_equal)
     assert_positive = staticmethod(_tape_api_debugging_assert_positive)
-    assert_proper_iterable = staticmethod(_dualgrad_extras_assertions_assert_proper_iterable)
     assert_rank = staticmethod(_tape_api_debugging_assert_rank)
     assert_rank_at_least = staticmethod(_tape_api_debugging_assert_rank_at_least)
     @staticmethod
     def assert_rank_in(x: Any, ranks: Any, data: Any = ..., summarize: Any = ..., message: Any = ..., name: str | None = ...) -> _Operation | None: ...
-    @staticmethod
-    def assert_same_float_dtype(tensors: Any = ..., dtype: Any = ...) -> DType: ...
     @staticmethod
     def assert_scalar(tensor: Any, name: str | None = ..., message: Any = ...) -> Tensor: ...
     @staticmethod
@@ -680,10 +691,8 @@ class _distribute:
     InputContext: TypeAlias = _tape_api_distribute_InputContext
     MirroredStrategy: TypeAlias = _tape_api_distribute_MirroredStrategy
     MultiWorkerMirroredStrategy: TypeAlias = _tape_api_distribute_MultiWorkerMirroredStrategy
-    NcclAllReduce: TypeAlias = _tape_api_distribute_NcclAllReduce
     OneDeviceStrategy: TypeAlias = _tape_api_distribute_OneDeviceStrategy
     ReduceOp: TypeAlias = _tape_api_distribute_ReduceOp
-    ReductionToOneDevice: TypeAlias = _tape_api_distribute_ReductionToOneDevice
     ReplicaContext: TypeAlias = _tape_api_distribute_ReplicaContext
     Strategy: TypeAlias = _tape_api_distribute_Strategy
     cluster_resolver = _tape_api_cluster
@@ -698,6 +707,7 @@ double: _DType
 class dtypes:
     DType: TypeAlias = _engine_core_dtypes_DType
     as_dtype = staticmethod(_engine_core_dtypes_as_dtype)
+    bfloat16: Any
     bool: _DType
     @staticmethod
     def cast(x: TensorLike, dtype: Any, name: str | None = ...) -> Tensor: ...
@@ -714,6 +724,12 @@ class dtypes:
     int32: _DType
     int64: _DType
     int8: _DType
+    qint16: Any
+    qint32: Any
+    qint8: Any
+    quint16: Any
+    quint8: Any
+    resource: Any
     @staticmethod
     def saturate_cast(*args: Any, **kwargs: Any) -> Any: ...
     string: _DType
@@ -721,6 +737,7 @@ class dtypes:
     uint32: _DType
     uint64: _DType
     uint8: _DType
+    variant: Any
 def dynamic_partition(data: TensorLike, partitions: TensorLike, num_partitions: Any, name: str | None = ...) -> builtins.list[Tensor]: ...
 def dynamic_stitch(indices: TensorLike, data: TensorLike, name: str | None = ...) -> Tensor: ...
 def edit_distance(hypothesis: Any, truth: Any, normalize: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -777,7 +794,6 @@ def gather(params: TensorLike, indices: TensorLike, validate_indices: Any = ...,
 def gather_nd(params: TensorLike, indices: TensorLike, batch_dims: Any = ..., bad_indices_policy: Any = ..., name: str | None = ...) -> Tensor: ...
 def greater(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def greater_equal(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
-def guarantee_const(input: Any, name: str | None = ...) -> Tensor: ...
 half: _DType
 def histogram_fixed_width(*args: Any, **kwargs: Any) -> Any: ...
 def histogram_fixed_width_bins(*args: Any, **kwargs: Any) -> Any: ...
@@ -823,8 +839,6 @@ class image:
     def grayscale_to_rgb(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def hsv_to_rgb(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def image_gradients(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def non_max_suppression(boxes: Any, scores: Any, max_output_size: Any, iou_threshold: Any = ..., score_threshold: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -951,8 +965,6 @@ class io:
     @staticmethod
     def decode_raw(input_bytes: Any, out_type: Any, little_endian: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def deserialize_many_sparse(serialized_sparse: Any, dtype: Any, rank: Any = ..., name: str | None = ...) -> SparseTensor: ...
-    @staticmethod
     def encode_jpeg(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def encode_png(*args: Any, **kwargs: Any) -> Any: ...
@@ -983,8 +995,6 @@ class io:
     def parse_tensor(serialized: Any, out_type: Any, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def read_file(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def serialize_many_sparse(sp_input: Any, out_type: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def serialize_sparse(sp_input: Any, out_type: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -1293,6 +1303,7 @@ class _keras:
         Normalization: TypeAlias = _dualgrad_keras_layers_preprocessing_Normalization
         PReLU: TypeAlias = _dualgrad_keras_layers_shaping_PReLU
         Permute: TypeAlias = _dualgrad_keras_layers_shaping_Permute
+        REGISTERED: dict[Any, Any]
         RMSNormalization: TypeAlias = _dualgrad_keras_layers_normalization_RMSNormalization
         RNN: TypeAlias = _dualgrad_keras_layers_recurrent_RNN
         RandomBrightness: TypeAlias = _dualgrad_keras_layers_images_RandomBrightness
@@ -1439,32 +1450,32 @@ class _keras:
         BinaryCrossentropy: TypeAlias = _dualgrad_keras_metrics_means_BinaryCrossentropy
         CategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_CategoricalAccuracy
         CategoricalCrossentropy: TypeAlias = _dualgrad_keras_metrics_means_CategoricalCrossentropy
-        CategoricalHinge: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+        CategoricalHinge: TypeAlias = _dualgrad_keras_metrics_means_CategoricalHinge
         CosineSimilarity: TypeAlias = _dualgrad_keras_metrics_means_CosineSimilarity
         F1Score: TypeAlias = _dualgrad_keras_metrics_decisions_F1Score
         FBetaScore: TypeAlias = _dualgrad_keras_metrics_decisions_FBetaScore
         FalseNegatives: TypeAlias = _dualgrad_keras_metrics_decisions_FalseNegatives
         FalsePositives: TypeAlias = _dualgrad_keras_metrics_decisions_FalsePositives
-        Hinge: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
-        KLDivergence: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+        Hinge: TypeAlias = _dualgrad_keras_metrics_means_Hinge
+        KLDivergence: TypeAlias = _dualgrad_keras_metrics_means_KLDivergence
         KNOWN: dict[Any, Any]
         LogCoshError: TypeAlias = _dualgrad_keras_metrics_means_LogCoshError
         Mean: TypeAlias = _dualgrad_keras_metrics_means_Mean
         MeanAbsoluteError: TypeAlias = _dualgrad_keras_metrics_means_MeanAbsoluteError
-        MeanAbsolutePercentageError: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+        MeanAbsolutePercentageError: TypeAlias = _dualgrad_keras_metrics_means_MeanAbsolutePercentageError
         MeanIoU: TypeAlias = _dualgrad_keras_metrics_decisions_MeanIoU
         MeanMetricWrapper: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
         MeanSquaredError: TypeAlias = _dualgrad_keras_metrics_means_MeanSquaredError
-        MeanSquaredLogarithmicError: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+        MeanSquaredLogarithmicError: TypeAlias = _dualgrad_keras_metrics_means_MeanSquaredLogarithmicError
         Metric: TypeAlias = _dualgrad_keras_metrics_means_Metric
-        Poisson: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+        Poisson: TypeAlias = _dualgrad_keras_metrics_means_Poisson
         Precision: TypeAlias = _dualgrad_keras_metrics_decisions_Precision
         Recall: TypeAlias = _dualgrad_keras_metrics_decisions_Recall
         RootMeanSquaredError: TypeAlias = _dualgrad_keras_metrics_means_RootMeanSquaredError
         SparseCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_SparseCategoricalAccuracy
         SparseCategoricalCrossentropy: TypeAlias = _dualgrad_keras_metrics_means_SparseCategoricalCrossentropy
         SparseTopKCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_SparseTopKCategoricalAccuracy
-        SquaredHinge: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+        SquaredHinge: TypeAlias = _dualgrad_keras_metrics_means_SquaredHinge
         Sum: TypeAlias = _dualgrad_keras_metrics_means_Sum
         TopKCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_TopKCategoricalAccuracy
         TrueNegatives: TypeAlias = _dualgrad_keras_metrics_decisions_TrueNegatives
@@ -1500,7 +1511,24 @@ class _keras:
         save_model = staticmethod(_tape_api_model_files_save_model)
     models: TypeAlias = _models
     ops = _tape_api_keras_ops
-    optimizers = _tape_api_keras_optimizers
+    class _optimizers:
+        Adadelta: TypeAlias = _optim_adadelta_Adadelta
+        Adagrad: TypeAlias = _optim_adagrad_Adagrad
+        Adam: TypeAlias = _optim_adam_Adam
+        AdamW: TypeAlias = _optim_adam_AdamW
+        Adamax: TypeAlias = _optim_adam_Adamax
+        Ftrl: TypeAlias = _optim_ftrl_Ftrl
+        Lamb: TypeAlias = _optim_layerwise_Lamb
+        Lion: TypeAlias = _optim_lion_Lion
+        LossScaleOptimizer: TypeAlias = _optim_loss_scaling_LossScaleOptimizer
+        Nadam: TypeAlias = _optim_adam_Nadam
+        Optimizer: TypeAlias = _optim_keras_optimizer_KerasOptimizer
+        RMSprop: TypeAlias = _optim_rmsprop_RMSprop
+        SGD: TypeAlias = _optim_momentum_SGD
+        get = staticmethod(_optim_keras_get)
+        legacy = _optim_keras
+        schedules = _optim_schedules
+    optimizers: TypeAlias = _optimizers
     preprocessing = _dualgrad_keras_preprocessing
     random = _tape_api_keras_random
     class _regularizers:
@@ -1550,8 +1578,6 @@ class linalg:
     def adjoint(matrix: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def band_part(input: TensorLike, num_lower: Any, num_upper: Any, name: str | None = ...) -> Tensor: ...
-    @staticmethod
-    def banded_triangular_solve(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def cholesky(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -1636,8 +1662,6 @@ class linalg:
     def trace(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def triangular_solve(matrix: TensorLike, rhs: TensorLike, lower: Any = ..., adjoint: Any = ..., name: str | None = ...) -> Tensor: ...
-    @staticmethod
-    def tridiagonal_matmul(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def tridiagonal_solve(*args: Any, **kwargs: Any) -> Any: ...
 def linspace(start: TensorLike, stop: TensorLike, num: Any, axis: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -1761,10 +1785,6 @@ class math:
     @staticmethod
     def angle(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def approx_max_k(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def approx_min_k(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
     def argmax(input: TensorLike, axis: Any = ..., output_type: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def argmin(input: TensorLike, axis: Any = ..., output_type: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -1855,10 +1875,6 @@ class math:
     @staticmethod
     def is_nan(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def is_non_decreasing(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def is_strictly_increasing(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
     def l2_normalize(x: TensorLike, axis: Any = ..., epsilon: Any = ..., name: str | None = ..., *, dim: Any = ...) -> Tensor: ...
     @staticmethod
     def lbeta(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -1912,8 +1928,6 @@ class math:
     def real(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def reciprocal(x: TensorLike, name: str | None = ...) -> Tensor: ...
-    @staticmethod
-    def reciprocal_no_nan(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def reduce_all(input_tensor: TensorLike, axis: Any = ..., keepdims: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -2052,32 +2066,32 @@ class _metrics:
     BinaryCrossentropy: TypeAlias = _dualgrad_keras_metrics_means_BinaryCrossentropy
     CategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_CategoricalAccuracy
     CategoricalCrossentropy: TypeAlias = _dualgrad_keras_metrics_means_CategoricalCrossentropy
-    CategoricalHinge: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+    CategoricalHinge: TypeAlias = _dualgrad_keras_metrics_means_CategoricalHinge
     CosineSimilarity: TypeAlias = _dualgrad_keras_metrics_means_CosineSimilarity
     F1Score: TypeAlias = _dualgrad_keras_metrics_decisions_F1Score
     FBetaScore: TypeAlias = _dualgrad_keras_metrics_decisions_FBetaScore
     FalseNegatives: TypeAlias = _dualgrad_keras_metrics_decisions_FalseNegatives
     FalsePositives: TypeAlias = _dualgrad_keras_metrics_decisions_FalsePositives
-    Hinge: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
-    KLDivergence: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+    Hinge: TypeAlias = _dualgrad_keras_metrics_means_Hinge
+    KLDivergence: TypeAlias = _dualgrad_keras_metrics_means_KLDivergence
     KNOWN: dict[Any, Any]
     LogCoshError: TypeAlias = _dualgrad_keras_metrics_means_LogCoshError
     Mean: TypeAlias = _dualgrad_keras_metrics_means_Mean
     MeanAbsoluteError: TypeAlias = _dualgrad_keras_metrics_means_MeanAbsoluteError
-    MeanAbsolutePercentageError: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+    MeanAbsolutePercentageError: TypeAlias = _dualgrad_keras_metrics_means_MeanAbsolutePercentageError
     MeanIoU: TypeAlias = _dualgrad_keras_metrics_decisions_MeanIoU
     MeanMetricWrapper: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
     MeanSquaredError: TypeAlias = _dualgrad_keras_metrics_means_MeanSquaredError
-    MeanSquaredLogarithmicError: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+    MeanSquaredLogarithmicError: TypeAlias = _dualgrad_keras_metrics_means_MeanSquaredLogarithmicError
     Metric: TypeAlias = _dualgrad_keras_metrics_means_Metric
-    Poisson: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+    Poisson: TypeAlias = _dualgrad_keras_metrics_means_Poisson
     Precision: TypeAlias = _dualgrad_keras_metrics_decisions_Precision
     Recall: TypeAlias = _dualgrad_keras_metrics_decisions_Recall
     RootMeanSquaredError: TypeAlias = _dualgrad_keras_metrics_means_RootMeanSquaredError
     SparseCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_SparseCategoricalAccuracy
     SparseCategoricalCrossentropy: TypeAlias = _dualgrad_keras_metrics_means_SparseCategoricalCrossentropy
     SparseTopKCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_SparseTopKCategoricalAccuracy
-    SquaredHinge: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+    SquaredHinge: TypeAlias = _dualgrad_keras_metrics_means_SquaredHinge
     Sum: TypeAlias = _dualgrad_keras_metrics_means_Sum
     TopKCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_TopKCategoricalAccuracy
     TrueNegatives: TypeAlias = _dualgrad_keras_metrics_decisions_TrueNegatives
@@ -2104,10 +2118,6 @@ nest = _dualgrad_extras_structures
 newaxis: None
 class nn:
     @staticmethod
-    def approx_max_k(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def approx_min_k(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
     def atrous_conv2d(value: TensorLike, filters: TensorLike, rate: Any, padding: Any, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def atrous_conv2d_transpose(value: TensorLike, filters: TensorLike, output_shape: Any, rate: Any, padding: Any, name: str | None = ...) -> Tensor: ...
@@ -2120,13 +2130,9 @@ class nn:
     @staticmethod
     def avg_pool3d(input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def batch_norm_with_global_normalization(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
     def batch_normalization(x: TensorLike, mean: TensorLike, variance: TensorLike, offset: TensorLike = ..., scale: TensorLike = ..., variance_epsilon: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def bias_add(value: TensorLike, bias: TensorLike, data_format: Any = ..., name: str | None = ...) -> Tensor: ...
-    @staticmethod
-    def collapse_repeated(labels: Any, seq_length: Any, name: str | None = ...) -> builtins.tuple[Tensor, Tensor]: ...
     @staticmethod
     def compute_average_loss(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -2141,8 +2147,6 @@ class nn:
     def conv3d(input: TensorLike, filters: TensorLike, strides: Any, padding: Any, data_format: Any = ..., dilations: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def conv3d_transpose(input: TensorLike, filters: TensorLike, output_shape: Any, strides: Any, padding: Any = ..., data_format: Any = ..., dilations: Any = ..., name: str | None = ...) -> Tensor: ...
-    @staticmethod
-    def conv_transpose(input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = ..., data_format: Any = ..., dilations: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def convolution(input: TensorLike, filters: TensorLike, strides: Any = ..., padding: Any = ..., data_format: Any = ..., dilations: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -2185,8 +2189,6 @@ class nn:
     @staticmethod
     def local_response_normalization(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
-    def log_poisson_loss(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
     def log_softmax(logits: TensorLike, axis: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def lrn(*args: Any, **kwargs: Any) -> Any: ...
@@ -2204,8 +2206,6 @@ class nn:
     def moments(x: TensorLike, axes: Any, shift: Any = ..., keepdims: Any = ..., name: str | None = ...) -> builtins.tuple[Tensor, Tensor]: ...
     @staticmethod
     def nce_loss(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def normalize_moments(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def pool(input: TensorLike, window_shape: Any, pooling_type: Any, strides: Any = ..., padding: Any = ..., data_format: Any = ..., dilations: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -2242,8 +2242,6 @@ class nn:
     @staticmethod
     def sparse_softmax_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def sufficient_statistics(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
     def swish(features: TensorLike, beta: TensorLike = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def tanh(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -2252,8 +2250,6 @@ class nn:
     @staticmethod
     def weighted_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike, pos_weight: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def weighted_moments(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
     def zero_fraction(value: TensorLike, dtype: Any = ..., name: str | None = ...) -> Tensor: ...
 def norm(tensor: TensorLike, ord: Any = ..., axis: Any = ..., keepdims: Any = ..., name: str | None = ...) -> Tensor: ...
 def not_equal(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -2261,10 +2257,32 @@ def one_hot(indices: TensorLike, depth: Any, on_value: Any = ..., off_value: Any
 def ones(shape: Any, dtype: Any = ..., name: str | None = ...) -> Tensor: ...
 ones_initializer: TypeAlias = _dualgrad_keras_initializers_Ones
 def ones_like(input: TensorLike, dtype: Any = ..., name: str | None = ...) -> Tensor: ...
-optimizers = _tape_api_keras_optimizers
+class _optimizers:
+    Adadelta: TypeAlias = _optim_adadelta_Adadelta
+    Adagrad: TypeAlias = _optim_adagrad_Adagrad
+    Adam: TypeAlias = _optim_adam_Adam
+    AdamW: TypeAlias = _optim_adam_AdamW
+    Adamax: TypeAlias = _optim_adam_Adamax
+    Ftrl: TypeAlias = _optim_ftrl_Ftrl
+    Lamb: TypeAlias = _optim_layerwise_Lamb
+    Lion: TypeAlias = _optim_lion_Lion
+    LossScaleOptimizer: TypeAlias = _optim_loss_scaling_LossScaleOptimizer
+    Nadam: TypeAlias = _optim_adam_Nadam
+    Optimizer: TypeAlias = _optim_keras_optimizer_KerasOptimizer
+    RMSprop: TypeAlias = _optim_rmsprop_RMSprop
+    SGD: TypeAlias = _optim_momentum_SGD
+    get = staticmethod(_optim_keras_get)
+    legacy = _optim_keras
+    schedules = _optim_schedules
+optimizers: TypeAlias = _optimizers
 def pad(tensor: TensorLike, paddings: Any, mode: Any = ..., constant_values: Any = ..., name: str | None = ...) -> Tensor: ...
 def pow(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 py_func = _tape_api_flow_numpy_function
+qint16: Any
+qint32: Any
+qint8: Any
+quint16: Any
+quint8: Any
 ragged = _tape_api_ragged
 class _random:
     Generator: TypeAlias = _tape_api_random_Generator
@@ -2324,6 +2342,7 @@ def reduce_prod(input_tensor: TensorLike, axis: Any = ..., keepdims: Any = ..., 
 def reduce_sum(input_tensor: TensorLike, axis: Any = ..., keepdims: Any = ..., name: str | None = ...) -> Tensor: ...
 def repeat(input: TensorLike, repeats: TensorLike, axis: Any = ..., name: str | None = ...) -> Tensor: ...
 def reshape(tensor: TensorLike, shape: Any, name: str | None = ...) -> Tensor: ...
+resource: Any
 def reverse(tensor: TensorLike, axis: Any, name: str | None = ...) -> Tensor: ...
 def reverse_sequence(input: TensorLike, seq_lengths: TensorLike, seq_axis: Any = ..., batch_axis: Any = ..., name: str | None = ...) -> Tensor: ...
 def roll(input: TensorLike, shift: Any, axis: Any, name: str | None = ...) -> Tensor: ...
@@ -2390,24 +2409,19 @@ class _sparse:
     fill_empty_rows = staticmethod(_dualgrad_sparse_functions_fill_empty_rows)
     @staticmethod
     def from_dense(tensor: Any, name: str | None = ...) -> SparseTensor: ...
-    map_values = staticmethod(_dualgrad_sparse_functions_map_values)
     maximum = staticmethod(_dualgrad_sparse_functions_maximum)
     minimum = staticmethod(_dualgrad_sparse_functions_minimum)
     reduce_max = staticmethod(_dualgrad_sparse_functions_reduce_max)
     reduce_sum = staticmethod(_dualgrad_sparse_functions_reduce_sum)
     reorder = staticmethod(_dualgrad_sparse_functions_reorder)
-    reset_shape = staticmethod(_dualgrad_sparse_functions_reset_shape)
     reshape = staticmethod(_dualgrad_sparse_functions_reshape)
     retain = staticmethod(_dualgrad_sparse_functions_retain)
     segment_mean = staticmethod(_tape_api_sparse_segment_mean)
-    segment_sqrt_n = staticmethod(_tape_api_sparse_segment_sqrt_n)
     segment_sum = staticmethod(_tape_api_sparse_segment_sum)
     slice = staticmethod(_dualgrad_sparse_functions_slice)
     softmax = staticmethod(_dualgrad_sparse_functions_softmax)
     sparse_dense_matmul = staticmethod(_dualgrad_sparse_functions_sparse_dense_matmul)
-    split = staticmethod(_dualgrad_sparse_functions_split)
     to_dense = staticmethod(_dualgrad_sparse_functions_to_dense)
-    to_indicator = staticmethod(_dualgrad_sparse_functions_to_indicator)
     transpose = staticmethod(_dualgrad_sparse_functions_transpose)
 sparse: TypeAlias = _sparse
 def split(value: TensorLike, num_or_size_splits: Any, axis: Any = ..., num: Any = ..., name: str | None = ...) -> builtins.list[Tensor]: ...
@@ -2521,6 +2535,7 @@ def unique(x: TensorLike, out_idx: Any = ..., name: str | None = ...) -> _Unique
 def unique_with_counts(x: TensorLike, out_idx: Any = ..., name: str | None = ...) -> _UniqueWithCounts: ...
 def unravel_index(*args: Any, **kwargs: Any) -> Any: ...
 def unstack(value: TensorLike, num: Any = ..., axis: Any = ..., name: str | None = ...) -> builtins.list[Tensor]: ...
+variant: Any
 def vectorized_map(fn: Any, elems: Any, fallback_to_while_loop: Any = ..., warn: Any = ...) -> Tensor: ...
 version = _tape_api_version
 def where(condition: TensorLike, x: TensorLike = ..., y: TensorLike = ..., name: str | None = ...) -> Tensor: ...

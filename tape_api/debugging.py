@@ -57,24 +57,19 @@ def assert_near(
         )
 
 
-def assert_positive(x: Any, message: str | None = None, **_: Any) -> None:
-    """Raise InvalidArgumentError unless all elements are positive."""
-    assert_greater(x, 0, message)
+def _signed(name: str, compared: Callable[..., None], words: str) -> Callable[..., None]:
+    def check(x: Any, message: str | None = None, **_: Any) -> None:
+        compared(x, 0, message)
+
+    check.__name__ = check.__qualname__ = name
+    check.__doc__ = f"Raise InvalidArgumentError unless all elements are {words}."
+    return check
 
 
-def assert_non_negative(x: Any, message: str | None = None, **_: Any) -> None:
-    """Raise InvalidArgumentError unless all elements are 0 or more."""
-    assert_greater_equal(x, 0, message)
-
-
-def assert_negative(x: Any, message: str | None = None, **_: Any) -> None:
-    """Raise InvalidArgumentError unless all elements are negative."""
-    assert_less(x, 0, message)
-
-
-def assert_non_positive(x: Any, message: str | None = None, **_: Any) -> None:
-    """Raise InvalidArgumentError unless all elements are 0 or less."""
-    assert_less_equal(x, 0, message)
+assert_positive = _signed("assert_positive", assert_greater, "positive")
+assert_non_negative = _signed("assert_non_negative", assert_greater_equal, "0 or more")
+assert_negative = _signed("assert_negative", assert_less, "negative")
+assert_non_positive = _signed("assert_non_positive", assert_less_equal, "0 or less")
 
 
 def assert_rank(x: Any, rank: int, message: str | None = None, name: str | None = None) -> None:

@@ -377,24 +377,14 @@ class HierarchicalCopyAllReduce(CrossDeviceOps):
     """See `CrossDeviceOps`."""
 
 
-class NcclAllReduce(CrossDeviceOps):
-    """See `CrossDeviceOps`."""
-
-
-class ReductionToOneDevice(CrossDeviceOps):
-    """See `CrossDeviceOps`."""
-
-
 __all__ = [
     "CrossDeviceOps",
     "HierarchicalCopyAllReduce",
     "InputContext",
     "MirroredStrategy",
     "MultiWorkerMirroredStrategy",
-    "NcclAllReduce",
     "OneDeviceStrategy",
     "ReduceOp",
-    "ReductionToOneDevice",
     "ReplicaContext",
     "Strategy",
     "get_replica_context",

@@ -12,9 +12,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("engine.aggregation:", "AggregationMethod"),
     ("dualgrad.extras.structures", "nest"),
     *common.DTYPES,
-    ("engine.core.dtypes:float16", "half dtypes.half"),
-    ("engine.core.dtypes:float64", "double dtypes.double"),
-    *[(where, " ".join(f"dtypes.{name}" for name in names.split())) for where, names in common.DTYPES],
+    *below("dtypes", common.DTYPES),
     ("engine.core.tensor_shape:", "TensorShape"),
     ("engine.core.unconnected:", "UnconnectedGradients"),
     ("engine.gradient_tape:", "GradientTape"),
@@ -119,7 +117,7 @@ _COMPARED = (
 
 VERSION1: tuple[tuple[str, str], ...] = (
     *[(f"tape_api.debugging:old_assert_{n}", f"assert_{n} debugging.assert_{n}") for n in _COMPARED],
-    ("tape_api.debugging:", "check_numerics assert_near"),
+    ("tape_api.debugging:", "Assert check_numerics assert_near"),
     ("tape_api.version1:", "assign assign_add assign_sub disable_eager_execution disable_v2_behavior"),
     ("tape_api.version1:", "enable_eager_execution enable_resource_variables enable_v2_behavior enable_v2_tensorshape"),
     ("tape_api.version1:", "multinomial py_func random_gamma random_normal random_poisson random_shuffle"),
@@ -135,7 +133,7 @@ VERSION1: tuple[tuple[str, str], ...] = (
     ("dualgrad.sparse.sparse_tensor:", "SparseTensorValue"),
     (
         "tape_api.version1_sessions:",
-        "Assert AUTO_REUSE InteractiveSession Print Session add_to_collection",
+        "AUTO_REUSE InteractiveSession Print Session add_to_collection",
     ),
     ("tape_api.version1_sessions:", "colocate_with container control_flow_v2_enabled disable_control_flow_v2"),
     (

@@ -22,6 +22,7 @@ from dualgrad.keras.configs import REGISTERED, Described, deserialized, serializ
 from dualgrad.keras.layers import Layer
 from dualgrad.keras.models import Model
 from dualgrad.keras.utils import custom_object_scope
+from engine.core import nest
 from engine.runtime.errors import DataLossError, InvalidArgumentError
 from optim import schedules
 from tape_api import hdf5, weight_files
@@ -83,6 +84,9 @@ def save_model(model: Any, filepath: Any, overwrite: bool = True, include_optimi
         return
     if compiled is not None:
         config["compile_config"] = compiled
+    if model._built_for is not None:
+        shapes = nest.map_structure(lambda x: list(x.shape or ()), model._built_for)
+        config["build_config"] = {"input_shape": shapes}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         now = datetime.now().strftime("%Y-%m-%d@%H:%M:%S")

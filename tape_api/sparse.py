@@ -36,13 +36,6 @@ def segment_mean(
     return lookup.segments(tape_api, "mean", data, indices, segment_ids, num_segments)
 
 
-def segment_sqrt_n(
-    data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, name: str | None = None
-) -> Operand:
-    """Sums over segments of the rows of `data` that `indices` name, over the root of their number."""
-    return lookup.segments(tape_api, "sqrt_n", data, indices, segment_ids, num_segments)
-
-
 def embedding_lookup_sparse(
     params: Any,
     sp_ids: Any,
@@ -77,7 +70,6 @@ __all__ = [
     "eye",
     "from_dense",
     "segment_mean",
-    "segment_sqrt_n",
     "segment_sum",
 ]
 __all__ += functions.__all__

@@ -17,9 +17,8 @@ from dualgrad.frontend.eager_scopes import name_scope
 from engine.core.dtypes import as_dtype, bool_, float32, string
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import Value
-from engine.runtime.errors import InvalidArgumentError
 from tape_api import random
-from tape_api.printing import print_, tensor_text
+from tape_api.printing import print_
 from tape_api.tensor import constant, convert_to_tensor
 from tape_api.variable import Variable
 
@@ -347,19 +346,6 @@ def Print(
     """The input, after a line with the data on standard error."""
     print_(*([] if message is None else [message]), *data, summarize=3 if summarize is None else summarize, sep="")
     return convert_to_tensor(input_)
-
-
-def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None) -> None:
-    """Check that a condition holds.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If it does not; the message has the data.
-    """
-    if not np.all(convert_to_tensor(condition).numpy()):
-        told = "\n".join(tensor_text(convert_to_tensor(x).numpy(), 3 if summarize is None else summarize) for x in data)
-        raise InvalidArgumentError(f"Expected '{condition}' to be true. Summarized data: {told}")
 
 
 def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Any = None) -> list[Any]:

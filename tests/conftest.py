@@ -27,7 +27,9 @@ os.environ["DUALGRAD_TUNING"] = "0"
 # what each pass leaves of a program is checked
 os.environ.setdefault("DUALGRAD_VERIFY", "1")
 
-import engine.numpy_api.operators  # noqa: F401  (values get their operators; NumPy reads the setting above)
+import numpy as np  # it reads the settings above
+
+import engine.numpy_api.operators  # noqa: F401  (values get their operators)
 from engine.numpy_api import manners
 from tape_api.random import draws
 
@@ -75,9 +77,11 @@ def no_seed() -> None:
 
 @pytest.fixture(autouse=True)
 def no_manners() -> Iterator[None]:
-    """NumPy's manners, which importing `dualgrad.numpy` turns on, do not last, either."""
+    """NumPy's manners, which importing `dualgrad.numpy` turns on, do not last, either; nor what NumPy is to warn of."""
+    errors = np.geterr()
     yield
     manners.enable(False)
+    assert np.geterr() == errors
 
 
 @pytest.fixture

@@ -219,7 +219,7 @@ def continuous() -> dict[str, Truth]:
             lambda x, a, b: normal(x) - log(truncated(x, a, b)),
             lambda x, a, b: truncated(x, a, x) / truncated(x, a, b),
             lambda x, a, b: truncated(x, x, b) / truncated(x, a, b),
-            x=lambda a, b: (a, a + 1e-3 * (b - a), (a + b) / 2, b - 1e-3 * (b - a), b),
+            x=lambda a, b: (a, a + 1e-3 * (b - a), a + 0.4 * (b - a), b - 1e-3 * (b - a), b),
             shapes=(
                 (-0.7, 1.9),
                 (-1.0, 1.0),
@@ -229,6 +229,7 @@ def continuous() -> dict[str, Truth]:
                 (30.0, 31.0),
                 (-31.0, -30.0),
                 (-5.0, 40.0),
+                (0.0, 1e-9),
             ),
             ends=lambda a, b: (a, b),
         ),
@@ -262,7 +263,7 @@ def continuous() -> dict[str, Truth]:
             lambda x, k: Phi(-x) + exp(exponnorm(x, k)),
             x=(-12.0, -6.0, -2.0, -1.0, 0.0, 1.0, 2.0, 7.5, 40.0),
             ends=line,
-            shapes=(0.05, 0.3, 1.0, 2.0, 20.0),
+            shapes=(1e-5, 1e-3, 0.05, 0.3, 1.0, 2.0, 20.0, 1e5),
         ),
         "johnsonsu": Truth(
             lambda x, a, b: log(b) - mp.log1p(x * x) / 2 + normal(a + b * mp.asinh(x)),
@@ -336,9 +337,9 @@ def continuous() -> dict[str, Truth]:
             lambda x, c: c * x - exp(x) - lg(c),
             lambda x, c: P(c, exp(x)),
             lambda x, c: Q(c, exp(x)),
-            x=(-40.0, -7.5, -1.0, -1e-9, 0.0, 1.0, 2.0, 4.0, 6.0),
+            x=(-1e4, -1e3, -40.0, -7.5, -1.0, -1e-9, 0.0, 1.0, 2.0, 4.0, 6.0),
             ends=line,
-            **one,
+            shapes=(1e-3, *_OPEN),
         ),
         "maxwell": Truth(
             lambda x: log(2 / pi) / 2 + 2 * log(x) - x * x / 2,
@@ -384,6 +385,7 @@ def continuous() -> dict[str, Truth]:
             lambda x, a, b: B(a, b, x / (1 + x)),
             lambda x, a, b: B(b, a, 1 / (1 + x)),
             **two,
+            x=(*_POSITIVE, 1e10, 1e20),
         ),
         "f": Truth(
             fisher,
@@ -404,7 +406,7 @@ def continuous() -> dict[str, Truth]:
             lambda x, k: skewed_tails(x, k)[0],
             lambda x, k: skewed_tails(x, k)[1],
             **real,
-            **one,
+            shapes=(1e-5, *_OPEN),
             kinks=(0.0,),
         ),
         "logistic": Truth(

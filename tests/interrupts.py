@@ -2,11 +2,12 @@
 
 A trace function raises it when the k-th line, or the k-th bytecode, of our own code is about to run, for k = 1, 2, …
 until the operation completes. That is more than CPython does to a program, which is interrupted between some bytecodes
-only.
+only. What context managers set back is left out: it is plain statements, between which CPython interrupts nobody.
 """
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -29,6 +30,9 @@ class _Interrupter:
             return None
         if self.opcodes:
             frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        caller = frame.f_back
+        if event != "call" and caller is not None and caller.f_code.co_filename == contextlib.__file__:
+            return self
         if event in ("call", "line", "opcode"):
             self.left -= 1
             if self.left == 0:

@@ -48,7 +48,7 @@ WITHOUT_ROW = {
     "parse_sequences": "takes strings; tests/data/test_examples.py",
     **dict.fromkeys(
         (
-            *("serialize_tensor_op", "parse_tensor_op", "serialize_many_sparse_op", "deserialize_many_sparse_op"),
+            *("serialize_tensor_op", "parse_tensor_op"),
             *("set_operation_op", "set_size_op"),
         ),
         "takes or gives strings; tests/data/test_messages.py",
@@ -75,8 +75,6 @@ WITHOUT_ROW = {
     "number_like": "is made by lowering only; tests/test_program_algebraic.py",
     "scaled_product": "is made by lowering only; tests/test_program_passes.py",
     "diagonal_product": "is made by lowering only; tests/test_program_passes.py",
-    "small_matrices": "is made by lowering only; tests/test_small_matrices.py",
-    "refuse_failed": "is made by lowering only; tests/test_small_matrices.py",
 }
 """Ops that cannot have a row, and why."""
 
@@ -87,7 +85,13 @@ UNTESTED_RULES = {
     ("stdtr_by_df", "df"): "is not implemented and says so",
     **{(op, df): "is not implemented and says so" for op in ("fdtr_by_df", "ratio_score") for df in ("dfn", "dfd")},
     ("zeta_grad_x", "x"): "is not implemented and says so",
-    **{(f"betainc_grad_{k}", a): "is not implemented and says so" for k in "ab" for a in "ab"},
+    ("power_tail_by_shape", "b"): "is not implemented and says so",
+    **{
+        (f"{name}_{k}", a): "is not implemented and says so"
+        for name in ("betainc_grad", "beta_prime_by")
+        for k in "ab"
+        for a in "ab"
+    },
     **{
         (name, argument): "is not implemented and says so"
         for name, arguments in {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -80,7 +81,10 @@ class Row:
     params : dict
         Keyword parameters of the op.
     call : callable, optional
-        ``call(*inputs)`` to apply instead of ``op(*inputs, **params)``, say a public function built on the op.
+        ``call(*inputs, *args, **options)`` to apply instead of ``op(*inputs, **params)``, say a public function built
+        on the op.
+    args, options : tuple, dict
+        What `call` and TensorFlow's function take besides.
     wrt : tuple of int, optional
         Operands to differentiate; by default those that are floating in this row and have a rule.
     dtypes : tuple of str
@@ -88,8 +92,9 @@ class Row:
     oracle : callable, optional
         NumPy or SciPy reference of the value, ``oracle(*arrays)``; needed unless the kernel *is* the reference. It may
         compute in double precision for all dtypes: values are compared, not dtypes.
-    tf : callable, optional
-        ``tf(tensorflow, *tensors)``: the same in real TensorFlow; value and gradient are compared when it is installed.
+    tf : str or callable, optional
+        The same in real TensorFlow: the name of what takes what `call` takes, or ``tf(tensorflow, *tensors)``. Value
+        and gradient are compared when it is installed.
     tf_value_only : tuple of str
         Dtypes in which TensorFlow's gradient is missing or wrong, so that only the value is compared.
     order : int
@@ -114,7 +119,9 @@ class Row:
     wrt: tuple[int, ...] | None = None
     dtypes: tuple[str, ...] = ("float32", "float64")
     oracle: Callable[..., Any] | None = None
-    tf: Callable[..., Any] | None = None
+    tf: str | Callable[..., Any] | None = None
+    args: tuple[Any, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
     tf_value_only: tuple[str, ...] = ()
     order: int = 2
     tol: float = 1.0
@@ -130,7 +137,14 @@ class Row:
 
     def apply(self, *inputs: Any) -> Any:
         """Apply the row's function."""
-        return self.call(*inputs) if self.call else self.op(*inputs, **self.params)
+        return self.call(*inputs, *self.args, **self.options) if self.call else self.op(*inputs, **self.params)
+
+    def in_tensorflow(self, tf: Any, *tensors: Any) -> Any:
+        """Apply the row's function in TensorFlow, or in what has its names."""
+        if callable(self.tf):
+            return self.tf(tf, *tensors)
+        assert self.tf is not None
+        return functools.reduce(getattr, self.tf.split("."), tf)(*tensors, *self.args, **self.options)
 
     def arrays(self, dtype: str, seed: int = 0) -> list[Any]:
         """Inputs of the dtype: the same ones each time, and read-only, so that nobody can change them unnoticed."""

@@ -18,6 +18,7 @@ import tape_api
 from engine.runtime.cache import Cache, cache_info, cached, clear_caches
 from tests import caches
 from tests.interrupts import interrupted
+from tests.tapes import watching
 
 
 def test_what_was_not_used_gives_way() -> None:
@@ -158,9 +159,11 @@ def test_nothing_changes_when_caches_are_emptied(mode: str) -> None:
 
         def run() -> Any:
             x = tape_api.constant(values)
-            with tape_api.GradientTape(persistent=True) as tape:
-                tape.watch(x)
-                y = tape_api.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, tape_api.sin(a) * x), [0, x])[1]
+            tape, y = watching(
+                x,
+                lambda: tape_api.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, tape_api.sin(a) * x), [0, x])[1],
+                persistent=True,
+            )
             return [y, tape.gradient(y, x), tape.jacobian(y, x)]
 
         for _ in range(4):

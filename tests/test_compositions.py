@@ -21,16 +21,6 @@ CALLS: dict[str, tuple[Call, tuple[Any, ...]]] = {
     "scalar_mul": (lambda tf, x: tf.scalar_mul(2.5, x), (X,)),
     "polyval": (lambda tf, x, w: tf.math.polyval([w, tf.ones_like(w), x], x), (X, W)),
     "normalize": (lambda tf, x: tf.linalg.normalize(x, axis=1), (X,)),
-    "conv_transpose-1": (
-        lambda tf, x, w: tf.nn.conv_transpose(x[None], tf.reshape(w, [3, 1, 4]), [1, 6, 1], 2),
-        (X, W),
-    ),
-    "conv_transpose-2": (
-        lambda tf, x, w: tf.nn.conv_transpose(
-            tf.reshape(x, [1, 3, 4, 1]), tf.reshape(w, [3, 4, 1, 1]), [1, 6, 8, 1], [2, 2]
-        ),
-        (X, W),
-    ),
     "tridiagonal": (lambda tf, x, w: tf.linalg.tridiagonal_solve(x + 3.0 * tf.cast(MAIN, x.dtype), w[0]), (X, W)),
     "tridiagonal-transposed": (
         lambda tf, x, w: tf.linalg.tridiagonal_solve(x + 3.0 * tf.cast(MAIN, x.dtype), w, transpose_rhs=True),
@@ -44,12 +34,6 @@ CALLS: dict[str, tuple[Call, tuple[Any, ...]]] = {
         lambda tf, x, w: tf.linalg.tridiagonal_solve(
             tf.matmul(x, x, True) + 9.0 * tf.eye(4, dtype=x.dtype), w[0], "matrix"
         ),
-        (X, W),
-    ),
-    "tridiagonal-product": (lambda tf, x, w: tf.linalg.tridiagonal_matmul(x, tf.transpose(w)), (X, W)),
-    "banded-lower": (lambda tf, x, w: tf.linalg.banded_triangular_solve(w, tf.transpose(x)), (X, W)),
-    "banded-upper": (
-        lambda tf, x, w: tf.linalg.banded_triangular_solve(w, tf.transpose(x), lower=False, adjoint=True),
         (X, W),
     ),
     "sqrtm": (lambda tf, x: tf.linalg.sqrtm(tf.matmul(x, x, transpose_b=True) + tf.eye(3, dtype=x.dtype)), (X,)),
@@ -136,13 +120,6 @@ def test_shapes_that_agree() -> None:
             tf.debugging.assert_shapes([(x, ("N",))])
         with pytest.raises(ValueError, match=r"\(0, 3\)"):
             tf.debugging.assert_rank_in(x, [0, 3])
-
-
-def test_batch_gather() -> None:
-    tf = graph_api
-    with tf.Graph().as_default(), tf.Session() as session:
-        picked = session.run(tf.batch_gather(X, [[0, 3], [1, 1], [2, 0]]))
-    np.testing.assert_array_equal(picked, np.take_along_axis(X, np.array([[0, 3], [1, 1], [2, 0]]), 1))
 
 
 def test_scale_of_units() -> None:

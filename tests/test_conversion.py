@@ -176,3 +176,27 @@ def test_numpy_data_are_cast_and_python_data_must_fit_in_both_modes(
 def test_of_python_data_the_first_decides_the_dtype() -> None:
     for tf in (tape_api, graph_api):
         assert (tf.add(1.5, 1).dtype, tf.multiply([1.0], [2]).dtype) == (tf.float32,) * 2
+
+
+# ---- casts -----------------------------------------------------------------------------------------------------------
+
+UNFIT = (-1.0, -0.5, 127.9, 128.0, -129.0, 300.0, 2.0**31 - 1, 2.0**31, -(2.0**31), 3e9, -3e9, 2.0**63, 2.0**64, 1e300)
+
+
+@pytest.mark.parametrize("source", ["f2", "f4", "f8", "c8"])
+@pytest.mark.parametrize("target", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered in cast")
+def test_a_cast_to_integers_has_one_rule_in_every_place_and_mode(source: str, target: str) -> None:
+    limits = np.iinfo(target)
+    function = tape_api.function(lambda x: tape_api.cast(x + 0, target))
+    function(tape_api.constant(np.ones(67, source)))
+    for number in (*UNFIT, np.nan, np.inf, -np.inf):
+        x = np.full(67, number, source)
+        there = float(x[0].real)
+        wanted = 0 if np.isnan(there) else int(min(max(there, int(limits.min)), int(limits.max)))
+        with graph_api.Graph().as_default(), graph_api.Session() as session:
+            fed = graph_api.placeholder(x.dtype, [67])
+            cast = graph_api.cast(fed + 0, target)
+            found = [session.run(cast, {fed: value}) for value in (np.ones_like(x), x, x)]
+        found += [tape_api.cast(x, target), function(x), function(x), tape_api.cast(x[0], target)]
+        assert {int(i) for part in found[1:] for i in np.ravel(part)} == {wanted}, (number, found)

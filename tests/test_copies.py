@@ -12,6 +12,7 @@ import pytest
 
 import graph_api
 import tape_api
+from tests.tapes import watching
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
@@ -42,8 +43,7 @@ def test_a_copy_of_a_graph_variable_is_the_variable_and_a_deep_one_is_refused() 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
 def test_tapes_graphs_and_sessions_cannot_be_copied(copied: Callable[[Any], Any]) -> None:
     v = tape_api.Variable([1.0, 2.0])
-    with tape_api.GradientTape(persistent=True) as tape:
-        y = v * v
+    tape, y = watching((), lambda: v * v, persistent=True)
     with graph_api.Graph().as_default() as graph:
         session = graph_api.Session()
     for thing in (tape, graph, session):

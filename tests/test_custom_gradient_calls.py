@@ -12,6 +12,7 @@ import pytest
 
 import graph_api
 import tape_api
+from tests.tapes import watching
 
 
 def product(x: Any, y: Any = 2.0) -> Any:
@@ -119,9 +120,7 @@ def gradients(mode: str, call: Callable[[Any, Any, Any], Any]) -> tuple[float, .
             found = graph_api.gradients(call(graph_api, x, y), [x, y], unconnected_gradients="zero")
             return tuple(session.run(found))
     x, y = tape_api.constant(2.0), tape_api.constant(5.0)
-    with tape_api.GradientTape() as tape:
-        tape.watch([x, y])
-        z = call(tape_api, x, y)
+    tape, z = watching([x, y], lambda: call(tape_api, x, y))
     return tuple([g.numpy() for g in tape.gradient(z, [x, y], unconnected_gradients="zero")])
 
 
@@ -182,9 +181,7 @@ def test_variables_that_a_method_reads_have_gradients(api: Any) -> None:
             assert session.run(found) == [5.0, 6.0]
         return
     v, x = tape_api.Variable(4.0), tape_api.constant(2.0)
-    with tape_api.GradientTape() as tape:
-        tape.watch(x)
-        y = program(v, x)
+    tape, y = watching(x, lambda: program(v, x))
     assert [g.numpy() for g in tape.gradient(y, [x, v])] == [5.0, 6.0]
 
 
@@ -204,9 +201,7 @@ def test_nested_rules_called_by_keyword_define_the_second_derivative(mode: str) 
     x = tape_api.constant(2.0)
     with tape_api.GradientTape() as outer:
         outer.watch(x)
-        with tape_api.GradientTape() as inner:
-            inner.watch(x)
-            y = cube(tape_api)(x=x)
+        inner, y = watching(x, lambda: cube(tape_api)(x=x))
         first = inner.gradient(y, x)
     assert (first.numpy(), outer.gradient(first, x).numpy()) == (12.0, 7.0)
 

@@ -11,14 +11,12 @@ import pytest
 import graph_api
 import tape_api
 from bench.problems import deep_chain
+from tests.tapes import gradient_in
 
 
 def on_a_tape(length: int) -> float:
     x = tape_api.constant(1.0, tape_api.float64)
-    with tape_api.GradientTape() as tape:
-        tape.watch(x)
-        y = deep_chain(x, length)
-    return float(tape.gradient(y, x))
+    return float(gradient_in(x, lambda: deep_chain(x, length)))
 
 
 def in_a_graph(length: int) -> float:

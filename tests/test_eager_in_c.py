@@ -21,6 +21,7 @@ from engine.core.op import Op
 from engine.core.tape import Recording
 from engine.core.value import Value, address
 from engine.ops.arithmetic import add, multiply
+from tests.tapes import gradient_in, watching
 
 needs_c = pytest.mark.skipif(in_c is None, reason="without the extension there is nothing to compare")
 
@@ -123,8 +124,7 @@ def test_variables_are_read_and_recorded_as_python_does() -> None:
             assert [u.name for u in tape.watched_variables()] == (["Variable:0"] if any(g is v for g in given) else [])
         assert found[0] == found[1], name
         assert keys[0] == keys[1], name
-    with tf.GradientTape() as tape:
-        y = multiply(x, v)
+    tape, y = watching((), lambda: multiply(x, v))
     assert tape.gradient(y, v).numpy().tolist() == x.numpy().tolist()
 
 
@@ -350,10 +350,7 @@ def test_nothing_is_kept_or_lost() -> None:
     array = x._array
 
     def work() -> None:
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = (x * 2.0 + x)[1:] / x[0]
-        tape.gradient(y, x)
+        gradient_in(x, lambda: (x * 2.0 + x)[1:] / x[0])
         for wrong in (None, "a", [1, [2]]):
             with pytest.raises((TypeError, ValueError)):
                 x + wrong  # type: ignore[operator]

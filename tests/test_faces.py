@@ -12,6 +12,7 @@ import pytest
 import graph_api
 import tape_api
 from engine.runtime.faces import pattern_picture
+from tests.tapes import gradient_in, watching
 
 
 def graph() -> graph_api.Graph:
@@ -23,17 +24,13 @@ def graph() -> graph_api.Graph:
 
 def tape() -> Any:
     w = tape_api.Variable([1.0, 2.0])
-    with tape_api.GradientTape(persistent=True) as made:
-        made.y, made.w = w * w, w
+    made, (made.y, made.w) = watching((), lambda: (w * w, w), persistent=True)
     return made
 
 
 def plan() -> Any:
     x = tape_api.ones([100], tape_api.float64)
-    with tape_api.GradientTape() as made:
-        made.watch(x)
-        y = x * tape_api.roll(x, 1, 0)
-    return made.jacobian_plan(y, x, format="csr")
+    return gradient_in(x, lambda: x * tape_api.roll(x, 1, 0), method="jacobian_plan", format="csr")
 
 
 def double(x: Any) -> Any:

@@ -13,6 +13,7 @@ import graph_api as tf1
 import tape_api as tf
 from engine.core.batching import Batched, batch_level
 from engine.runtime.errors import DetachWarning, DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
+from tests.tapes import watching
 
 t = tf.transforms
 X = np.array([0.7, 1.9, 0.4])
@@ -100,8 +101,21 @@ def test_what_goes_beside_the_value() -> None:
     (value, aux), _ = t.value_and_grad(lambda x: (np.sum(x), 5), has_aux=True)(X)
     assert aux == 5
     assert float(value) == X.sum()
-    with pytest.raises(TypeError, match="must return a pair"):
-        t.grad(np.sum, has_aux=True)(X)
+    square = lambda x: (x**2 * x[0], {"sum": np.sum(x)})  # noqa: E731
+    for transform in (t.jacrev, t.jacfwd, t.hessian):
+        found, aux = transform(square, has_aux=True)(X)
+        np.testing.assert_array_equal(found, transform(lambda x: square(x)[0])(X))
+        assert float(aux["sum"]) == X.sum()
+    out, tangent, aux = t.jvp(square, (X,), (X,), has_aux=True)
+    np.testing.assert_array_equal(tangent, t.jvp(lambda x: square(x)[0], (X,), (X,))[1])
+    assert float(aux["sum"]) == X.sum()
+    value, push, aux = t.linearize(square, X, has_aux=True)
+    np.testing.assert_array_equal(push(X), tangent)
+    np.testing.assert_array_equal(value, out)
+    assert float(aux["sum"]) == X.sum()
+    for transform in (t.grad, t.jacrev, t.jacfwd, t.hessian, lambda f, has_aux: t.linearize(f, X, has_aux=has_aux)):
+        with pytest.raises(TypeError, match="must return a pair"):
+            transform(np.sum, has_aux=True)(X)
 
 
 def test_products() -> None:
@@ -163,9 +177,7 @@ def test_the_same_in_a_graph() -> None:
 
 def test_under_a_tape_and_in_a_function() -> None:
     x = tf.constant(X)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = tf.reduce_sum(t.grad(cost)(x) ** 2)
+    tape, y = watching(x, lambda: tf.reduce_sum(t.grad(cost)(x) ** 2))
     expected = 2 * t.hessian(cost)(X).numpy() @ t.grad(cost)(X).numpy()
     np.testing.assert_allclose(tape.gradient(y, x), expected)
     np.testing.assert_allclose(tf.function(t.grad(cost))(x), t.grad(cost)(X))

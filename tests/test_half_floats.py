@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tape_api as tf
+from tests.tapes import gradient_in, watching
 
 COUNT = 70_000
 IDS = np.zeros(COUNT, np.int32)
@@ -31,9 +32,7 @@ SPREADS: dict[str, Callable[[Any], Any]] = {
 
 
 def value_and_gradient(fn: Callable[[Any], Any], x: Any) -> tuple[np.ndarray, np.ndarray]:
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = fn(x)
+    tape, y = watching(x, lambda: fn(x))
     return y.numpy().astype(float), tape.gradient(y, x).numpy().astype(float)
 
 
@@ -69,10 +68,7 @@ def test_a_program_divides_as_the_tape_does() -> None:
 
     @tf.function
     def compiled(x: Any) -> Any:
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = tf.reduce_mean(x)
-        return tape.gradient(y, x)
+        return gradient_in(x, lambda: tf.reduce_mean(x))
 
     for _ in range(3):
         np.testing.assert_array_equal(compiled(x).numpy().astype(float), gradient)

@@ -203,8 +203,8 @@ def test_modules_fit_in_the_head(folder: str) -> None:
 
 
 BUDGETS = {
-    "engine": 70_700, "dualgrad": 65_600, "graph_api": 23_300, "tape_api": 14_100, "bench": 10_500, "optim": 6_000,
-    "tests": 102_450,
+    "engine": 69_250, "dualgrad": 63_750, "graph_api": 22_050, "tape_api": 14_000, "bench": 10_450, "optim": 5_650,
+    "tests": 97_600,
 }  # fmt: skip
 """Lines of Python that a folder may have, stubs apart. They only fall: who adds takes away elsewhere."""
 

@@ -35,7 +35,6 @@ CALLS: dict[str, tuple[Call, tuple[Any, ...]]] = {
         (BATCH, BOXES, OWNERS),
     ),
     "crop_and_resize-one": (lambda tf, x, b, i: tf.image.crop_and_resize(x, b, i, [1, 1]), (BATCH, BOXES, OWNERS)),
-    "image_gradients": (lambda tf, x: tf.image.image_gradients(x), (BATCH,)),
     "sobel_edges": (lambda tf, x: tf.image.sobel_edges(x), (BATCH,)),
     "rgb_to_grayscale": (lambda tf, x: tf.image.rgb_to_grayscale(x), (BATCH,)),
     "grayscale_to_rgb": (lambda tf, x: tf.image.grayscale_to_rgb(x[..., :1]), (BATCH,)),

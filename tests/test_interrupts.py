@@ -2,7 +2,8 @@
 
 `OPERATIONS` is the table: each row is an operation in a mode, and is interrupted at each of its lines, or at many of
 them (`tests.interrupts`). After each interrupt, variables, slots and counts are all as they were or all as they would
-have become, this thread holds no lock, the same tapes record, and the operation, done again, does what it does.
+have become, this thread holds no lock, the same tapes record, NumPy warns of the same errors, and the operation, done
+again, does what it does.
 """
 
 from __future__ import annotations
@@ -269,11 +270,12 @@ def _check(case: Case, opcodes: bool = False) -> None:
     case.operation()
     twice = case.read()
     assert _values(start) != _values(after)
-    tapes = active.tapes
+    tapes, errors = active.tapes, np.geterr()
     stride = 1 if os.environ.get("DUALGRAD_INTERRUPTS") == "all" else -(-length(case.operation, opcodes) // MOST)
     for place in everywhere(case.operation, lambda: case.reset(start), opcodes, stride):
         assert not any(lock._is_owned() for lock in case.locks()), f"a lock is held after {place}"
         assert active.tapes is tapes or active.tapes == tapes, f"other tapes record after {place}"
+        assert np.geterr() == errors, f"NumPy warns of other errors after {place}"
         found = _values(case.read())
         assert found in (_values(start), _values(after)), f"neither as before nor as after: {place}"
         changed = found != _values(start)

@@ -132,7 +132,7 @@ def test_nothing_that_lies_in_the_cache_runs(home: Path, tmp_path: Path) -> None
     inner[:] = [[1], [evil]]
     for planted in (np.array(evil, object), np.array([evil, evil], object), inner):
         names = ("x", "y", "x_train", "y_train", "x_test", "y_test")
-        for name in ("mnist", "imdb", "reuters", "boston_housing", "california_housing"):
+        for name in ("mnist", "imdb", "boston_housing"):
             np.savez(home / f"{name}.npz", allow_pickle=True, **dict.fromkeys(names, planted))
             with pytest.raises(DataLossError, match=rf"{name}\.npz"):
                 getattr(datasets, name).load_data()
@@ -195,7 +195,6 @@ def test_texts(home: Path) -> None:
     x = local_files.ragged([[4, 5, 6], [7], [8, 9], [3, 3, 3, 3]])
     y = np.array([0, 1, 0, 1])
     np.savez(home / "imdb.npz", x_train=x, y_train=y, x_test=x, y_test=y)
-    np.savez(home / "reuters.npz", x=x, y=y)
     (home / "imdb_word_index.json").write_text(json.dumps({"the": 1}))
     (a, b), _ = datasets.imdb.load_data(num_words=9)
     by_label = {tuple(t): label for t, label in zip(a, b, strict=True)}
@@ -205,8 +204,6 @@ def test_texts(home: Path) -> None:
     with pytest.raises(ValueError, match="increase it"):
         datasets.imdb.load_data(maxlen=1)
     assert datasets.imdb.get_word_index() == {"the": 1}
-    (a, _), (c, _) = datasets.reuters.load_data(test_split=0.25)
-    assert (len(a), len(c)) == (3, 1)
 
 
 def test_prices(home: Path) -> None:

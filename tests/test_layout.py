@@ -26,6 +26,7 @@ from engine.runtime.errors import OpError
 from tests.op_table import ROWS
 from tests.row import Row
 from tests.support import assert_same_bits, noted
+from tests.tapes import watching
 
 VIEWS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "contiguous": (lambda a: a, lambda x: x),
@@ -190,9 +191,7 @@ def test_replayed_gradients_of_views_are_those_of_the_walk(turn: str) -> None:
     w = tape_api.constant(X[:1, :1])
     found = []
     for _ in range(6):
-        with tape_api.GradientTape() as tape:
-            tape.watch([x, w])
-            y = tape_api.reduce_sum(tape_api.tanh(x * w) * x)
+        tape, y = watching([x, w], lambda: tape_api.reduce_sum(tape_api.tanh(x * w) * x))
         found.append([g.numpy() for g in tape.gradient(y, [x, w])])
     for each in found[1:]:
         assert_same_bits(each, found[0])

@@ -9,6 +9,7 @@ import pytest
 
 import graph_api
 import tape_api
+from tests.tapes import watching
 
 COUNT = 400
 JOINS = {
@@ -38,9 +39,7 @@ def expected(join: str, values: np.ndarray) -> np.ndarray:
 def test_gradients_in_both_modes(join: str) -> None:
     values = np.random.default_rng(0).normal(size=(COUNT, 2))
     xs = [tape_api.constant(v) for v in values]
-    with tape_api.GradientTape(persistent=True) as tape:
-        tape.watch(xs)
-        y = loss(tape_api, join, xs)
+    tape, y = watching(xs, lambda: loss(tape_api, join, xs), persistent=True)
     found = np.stack([g.numpy() for g in tape.gradient(y, xs)])
     np.testing.assert_allclose(found, expected(join, values), rtol=1e-12)
     tangent = float(tape.jvp(y, xs, xs))

@@ -569,28 +569,12 @@ def test_differences_of_pairs_are_made_again_where_they_are_needed() -> None:
     assert pairs and all(root.tiled for root in pairs)
 
 
-def test_lines_go_along_the_axis_that_a_reduction_keeps(groups: list[Group]) -> None:
-    """All of a reduction over the first axis is one group, of which nothing is kept but a tile."""
-    rng = np.random.default_rng(7)
-    for n, k in ((700, 9), (1500, 30)):
-        groups.clear()
-        x, y = rng.standard_normal((n, 6)), rng.standard_normal((k, 6))
-        program = lowered(lambda *xs: derived(nearest_of_few, xs), [x, y])
-        table = natively(program, [x, y])
-        for given in ([x, y], [x[::-1].copy(), -y], [np.round(x), np.round(y)], [x * np.inf, y]):
-            assert_same(table(*given), program.run_generated(*given), "nearest")
-        (group,) = [group for group in groups if group.length >= k * 6]
-        assert group.along and group.count == n
-        assert [len(chain.some) < len(chain.rows) for chain in group.chains] == [True]
-        assert all(root.tiled for root in group.forms if root.shape in ((k, n, 6), (k, n)) and root.kind == "computed")
-
-
 def test_second_derivatives_of_what_was_chosen(groups: list[Group]) -> None:
     """What only rows for single elements hand on must not lie where another one writes."""
     rng = np.random.default_rng(9)
 
     def curved(x: Any, y: Any) -> list[Any]:
-        z = nearest_of_few(x, y)
+        z = nearest(x, y)
         (g,) = reverse(list(x.trace.nodes), [(z, creation.ones_like(z))], [y])
         total = reduce.reduce_sum(g)
         return [z, g, *reverse(list(x.trace.nodes), [(total, creation.ones_like(total))], [y])]

@@ -18,6 +18,7 @@ from engine.numpy_api import compound, functions, protocol
 from engine.runtime.errors import DTypeError, SymbolicArrayError
 from tests.array_functions import Function, assert_right, weights
 from tests.numpy_rows import LOOKING, ROWS, W, X
+from tests.tapes import watching
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -59,9 +60,9 @@ def test_forward_and_second_derivatives(name: str) -> None:
 
 def test_complex_parts_are_recorded() -> None:
     z = tf.constant(X + 1j * W)
-    with tf.GradientTape(persistent=True) as tape:
-        tape.watch(z)
-        parts = [np.real(z), np.imag(z), np.angle(z), np.abs(z), np.linalg.norm(z)]
+    tape, parts = watching(
+        z, lambda: [np.real(z), np.imag(z), np.angle(z), np.abs(z), np.linalg.norm(z)], persistent=True
+    )
     for part, expected in zip(
         parts, [X, W, np.angle(z.numpy()), abs(z.numpy()), np.linalg.norm(z.numpy())], strict=True
     ):
@@ -135,8 +136,7 @@ def test_operators_of_graphs_keep_their_names() -> None:
 
 def test_variables_are_watched() -> None:
     v = tf.Variable([1.0, 2.0])
-    with tf.GradientTape() as tape:
-        y = np.sum(ARRAY * np.square(v)) + np.positive(v)[0]
+    tape, y = watching((), lambda: np.sum(ARRAY * np.square(v)) + np.positive(v)[0])
     assert tape.gradient(y, v).numpy().tolist() == [7.0, 16.0]
     assert np.asarray(v).tolist() == [1.0, 2.0]
     with tf.GradientTape() as tape, pytest.raises(TypeError, match=r"np.unique cannot be recorded, .* 'Variable:0'"):
@@ -201,9 +201,7 @@ def test_looking_gives_numpys_results_also_under_a_tape(look: Function) -> None:
     t = tf.constant(X)
     free = look(t)
     assert type(free) is type(look(X))
-    with tf.GradientTape() as tape:
-        tape.watch(t)
-        found = look(t)
+    _, found = watching(t, lambda: look(t))
     assert isinstance(found, Value) or type(found) is type(look(X))
     np.testing.assert_equal(nest.map_structure(np.asarray, found), nest.map_structure(np.asarray, look(X)))
 

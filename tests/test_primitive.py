@@ -16,6 +16,7 @@ import graph_api as tf1
 import tape_api as tf
 from engine.core.batching import Batched, batch_level, unbatch
 from engine.runtime.errors import DTypeError, ShapeError, UnimplementedError
+from tests.tapes import gradient_in, watching
 
 X = np.array([0.7, 1.9, 0.4])
 MATRIX = np.array([[2.0, 0.3, -0.4], [0.1, 1.5, 0.2], [0.5, -0.2, 3.0]])
@@ -65,10 +66,7 @@ def on_tape(f: Callable[[Any], Any]) -> list[np.ndarray]:
     x = tf.constant(X)
     with tf.GradientTape(persistent=True) as outer:
         outer.watch(x)
-        with tf.GradientTape() as inner:
-            inner.watch(x)
-            total = tf.reduce_sum(f(x))
-        first = inner.gradient(total, x)
+        first = gradient_in(x, lambda: tf.reduce_sum(f(x)))
         y = f(x)
     return [y.numpy(), first.numpy(), outer.jacobian(y, x).numpy(), outer.jacobian(first, x).numpy()]
 
@@ -129,8 +127,7 @@ def test_arguments_are_converted() -> None:
     assert hypot(tf.constant(3.0, tf.float64), 4.0).dtype == tf.float64
     assert gamma(tf.constant(4.0)).dtype == tf.float32, "the result has the argument's dtype"
     v = tf.Variable(X)
-    with tf.GradientTape() as tape:
-        y = gamma(v)
+    tape, y = watching((), lambda: gamma(v))
     np.testing.assert_allclose(tape.gradient(y, v), scipy.special.gamma(X) * scipy.special.digamma(X))
     assert gamma.__name__ == "gamma"
 
@@ -148,9 +145,7 @@ def test_what_it_is_given_and_gives_is_its_own() -> None:
 def test_rules_that_are_missing() -> None:
     bare = tf.primitive(np.cbrt)
     x = tf.constant(X)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = bare(x)
+    tape, y = watching(x, lambda: bare(x))
     with pytest.raises(UnimplementedError, match=r"cbrt: a derivative .* has no vjp"):
         tape.gradient(y, x)
 
@@ -180,10 +175,7 @@ def test_a_jvp_that_needs_its_own_transpose_says_so() -> None:
 def test_a_jvp_of_which_some_arguments_carry_nothing() -> None:
     scaled = tf.primitive(lambda n, x, y: n * x, jvp=lambda t, out, n, x, y: tf.cast(n, tf.float64) * t[1])
     n, x = tf.constant([2, 3, 4]), tf.constant(X)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = scaled(n, x, 2.0 * x)
-    np.testing.assert_array_equal(tape.gradient(y, x), [2.0, 3.0, 4.0])
+    np.testing.assert_array_equal(gradient_in(x, lambda: scaled(n, x, 2.0 * x)), [2.0, 3.0, 4.0])
 
 
 @pytest.mark.parametrize(
@@ -201,9 +193,7 @@ def test_a_jvp_of_which_some_arguments_carry_nothing() -> None:
 def test_rules_that_are_wrong(vjp: Any, error: type[Exception], message: str) -> None:
     f = tf.primitive(np.tan, vjp)
     x = tf.constant(X)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = f(x)
+    tape, y = watching(x, lambda: f(x))
     with pytest.raises(error, match=message):
         tape.gradient(y, x)
 
@@ -221,10 +211,7 @@ def test_results_that_are_wrong() -> None:
 def test_no_derivative_of_an_argument_is_a_zero() -> None:
     power = tf.primitive(np.power, lambda ct, out, x, n: (ct * n * x ** (n - 1), None))
     x = tf.constant(X)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = power(x, 3.0)
-    np.testing.assert_allclose(tape.gradient(y, x), 3 * X**2)
+    np.testing.assert_allclose(gradient_in(x, lambda: power(x, 3.0)), 3 * X**2)
 
 
 # ---- rules that apply the primitive itself ---------------------------------------------------------------------------

@@ -169,20 +169,6 @@ def test_errors_give_the_memory_back(spare: list[buffer_pool.PoolBlock]) -> None
     program(A, B)
 
 
-def test_a_program_that_is_checked_for_good_needs_no_buffers() -> None:
-    """After enough runs that met a NaN its products are looked at one by one, and no memory is handed to it."""
-    f = lambda x, y: reduce.reduce_sum(scale(trig.sin(x), explog.log(y)) + x)  # noqa: E731
-    x, y = np.where(A > 0, A, 0.0), np.where(A > 0, 2.0, 0.0)
-    program = written(f, [x, y])
-    assert program.speculation is not None
-    expected = lowered(f, [x, y], ALWAYS)(x, y)
-    assert np.isfinite(expected[0])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for _ in range(12):
-            assert_same_bits(program(x, y), expected)
-    assert program.buffers is None
-
-
 def test_chunks_keep_no_buffers() -> None:
     """What a chunk needs goes before the next one comes: they are there to take little memory."""
 

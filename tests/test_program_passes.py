@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import pickle
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,21 +10,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.compiler import program
+from engine.compiler.ir.code import Code
+from engine.compiler.ir.instruction import Instruction
+from engine.compiler.ir.layout import Order
 from engine.compiler.lowering import REWRITES, rewrites_table
-from engine.compiler.passes.nan_checks import check
 from engine.compiler.pipeline import ALL_PASSES, DEFAULT_PASSES, PIPELINE, Pass, table
+from engine.compiler.verify import verify_instructions
+from engine.core.aval import Aval
 from engine.core.batching import Batched, batch_level, unbatch
-from engine.core.dtypes import float32
+from engine.core.dtypes import float32, float64
 from engine.core.eager import EagerTensor
 from engine.core.nest import flatten
 from engine.core.structural import reshape_to, scale
 from engine.core.tape import Tape
 from engine.forward import forward
-from engine.ops import arithmetic, conv, explog, joining, linalg, pool, shape, trig
+from engine.ops import arithmetic, explog, joining, linalg, shape, trig
 from engine.ops.compare import where
 from engine.ops.creation import identity_like
-from engine.ops.windows import Windows, spans
 from engine.reverse import reverse
 from engine.runtime.errors import ShapeError
 from graph_api.flow import python_call
@@ -190,77 +191,23 @@ def test_reshapes_that_copy_stay() -> None:
     assert out.flags.c_contiguous
 
 
-# ---- plain products --------------------------------------------------------------------------------------------------
+# ---- products of cotangents ------------------------------------------------------------------------------------------
 
 
 def test_products_are_plain_where_nothing_was_chosen() -> None:
     f, inputs = PROBLEMS["network"]
-    program = lowered(lambda *xs: rows(f, *xs), inputs)
-    assert "speculative_nan_checks" not in program.report
-    assert "check(" not in program.source() and "scale(" not in program.source()
+    assert "scale" not in names(lowered(lambda *xs: rows(f, *xs), inputs))
 
 
-def test_one_check_for_all_products() -> None:
-    f = lambda ct, p, q, w: linalg.matmul(scale(scale(ct, p), q), w)  # noqa: E731
-    program = lowered(f, [numbers(3, 4), numbers(3, 4), numbers(3, 4), numbers(4, 4)])
-    assert program.report["speculative_nan_checks"] == 2
-    assert program.source().count("check(") == 1 and program.source().count("np.multiply(") == 2
-
-
-def test_zero_times_infinity_is_found_behind_the_products() -> None:
+def test_zero_times_infinity_is_zero_where_nothing_was_chosen() -> None:
     ct, w = np.float32([[0.0, 2.0]]), np.float32([[1.0], [1.0]])
     f = lambda ct, p, w: linalg.matmul(scale(ct, p), w)  # noqa: E731
     bad, good = np.float32([np.inf, 3.0]), np.float32([5.0, 3.0])
     program, plain = lowered(f, [ct, good, w]), lowered(f, [ct, good, w], ALWAYS)
-    assert "np.multiply" in program.source()
     for partial in (good, bad, np.float32([np.nan, 1.0]), np.float32([np.nan, np.inf])):
         for _ in range(10):
             assert_same_bits(program(ct, partial, w), plain(ct, partial, w))
-        # the executor in C has a check of its own
         assert_same_bits(program.run_generated(ct, partial, w), plain(ct, partial, w))
-
-
-def test_a_product_that_a_choice_may_hide_is_looked_at_itself() -> None:
-    ct, x = np.float32([0.0, 0.0, 2.0]), np.float32([0.0, 4.0, 1.0])
-    f = lambda ct, x: where(x > 0, scale(ct, explog.rsqrt(x)), ct)  # noqa: E731
-    program = lowered(f, [ct, x])
-    assert "v1 = np.multiply(v0, v1); check(v1)" in program.source()
-    assert_same_bits(program(ct, x), lowered(f, [ct, x], ALWAYS)(ct, x))
-
-
-def _through_windows(name: str, windows: Windows, ct: Any, p: Any) -> list[Any]:
-    """Cotangents `ct`, as [1, n, n, 2], times partials `p`, pulled back through windows of 3 x 3."""
-    y, x = scale(ct, p), np.linspace(0.5, 1.5, 98, dtype=np.float32).reshape(1, 7, 7, 2)
-    if name == "avg_pool":
-        return [pool.avg_pool_back_op(y, np.array(x.shape), size=(3, 3), windows=windows)]
-    w = np.linspace(-1.0, 1.0, 36 if name == "conv" else 18, dtype=np.float32).reshape(3, 3, 2, -1)
-    ops = [getattr(conv, f"{name}_{of}_op") for of in ("data", "filters")]
-    params = {"windows": windows, "stack": 0}
-    return [ops[0](np.array(x.shape), w, y, **params), ops[1](x, np.array(w.shape), y, **params)]
-
-
-@pytest.mark.parametrize(
-    "windows", [Windows((s, s), padding, (1, 1)) for s in (1, 2, 3) for padding in ("SAME", "VALID")]
-)
-@pytest.mark.parametrize("name", ["conv", "depthwise", "avg_pool"])
-def test_zero_times_infinity_is_found_behind_windows(name: str, windows: Windows) -> None:
-    f = functools.partial(_through_windows, name, windows)
-    n = spans("f", (7, 7), (3, 3), windows)[0].number
-    ct = np.zeros((1, n, n, 2), np.float32)
-    program, plain = lowered(f, [ct, ct]), lowered(f, [ct, ct], ALWAYS)
-    assert "scale(" not in program.source()
-    assert_same_bits(program(ct, ct), plain(ct, ct))
-    for place in np.ndindex(ct.shape):
-        p = np.ones_like(ct)
-        p[place] = np.inf
-        assert_same_bits(program.run_generated(ct, p), plain(ct, p))
-
-
-def test_windows_that_may_lie_in_the_padding_alone_hide_a_nan() -> None:
-    ct = np.zeros((1, 3, 3, 2), np.float32)
-    windows = Windows((1, 1), "VALID", (2, 2))
-    program = lowered(functools.partial(_through_windows, "conv", windows), [ct, ct])
-    assert "v1 = np.multiply(v0, v1); check(v1)" in program.source()
 
 
 def test_effects_are_not_repeated() -> None:
@@ -273,27 +220,53 @@ def test_effects_are_not_repeated() -> None:
     params = {"func": look, "dtypes": (float32,), "single": True}
     f = lambda ct, x: scale(ct, x.trace.apply(python_call, [x], params)[0])  # noqa: E731
     x = np.float32([0.0, 1.0])
-    program = lowered(f, [x, x])
-    assert program.speculation is None
-    assert_same_bits(program(x, x), [x])
+    assert_same_bits(lowered(f, [x, x])(x, x), [x])
     assert len(calls) == 1
 
 
-@pytest.mark.usefixtures("in_python")
-def test_a_program_gives_up_hoping(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked: list[int] = []
-    monkeypatch.setattr(program, "check", lambda x: looked.append(1) or check(x))
-    f = lambda ct, x: scale(ct, explog.rsqrt(x))  # noqa: E731
-    x = np.float32([0.0, 1.0])
-    compiled = lowered(f, [x, x])
-    made: list[int] = []
-    generate = program.Program._generate
-    monkeypatch.setattr(program.Program, "_generate", lambda *args: made.append(1) or generate(*args))
-    for _ in range(20):
-        assert_same_bits(compiled(x, x), [x])
-    assert len(looked) == 8
-    # one that hopes, one that checks
-    assert len(made) == 2
+# ---- what passes do to instructions ----------------------------------------------------------------------------------
+
+
+def sums() -> tuple[Code, int]:
+    """``-(x + 1)``, and what nobody needs of it."""
+    code = Code(inputs=(0,), avals={0: Aval((3,), float64)}, orders={0: Order.CONTIGUOUS})
+    one = code.new_constant(np.ones(()))
+    more = code.new(arithmetic.add, (0, one), {})
+    code.instructions = [more, code.new(trig.sin, more.outputs, {}), code.new(arithmetic.negative, more.outputs, {})]
+    code.outputs = code.instructions[-1].outputs
+    return code, one
+
+
+def test_values_are_made_found_and_dropped() -> None:
+    code, one = sums()
+    assert len(set(code.avals)) == 5 and code.avals[code.outputs[0]] == code.avals[0]
+    assert set(code.orders.values()) == {Order.CONTIGUOUS}
+    more, wave, _ = code.instructions
+    assert code.uses() == {0: 1, one: 1, more.outputs[0]: 2, code.outputs[0]: 1} and code.uses([0])[0] == 2
+    assert code.makers()[more.outputs[0]] is more
+    assert code.drop_unused() == 1 and wave not in code.instructions and set(code.constants) == {one}
+    code.replace_values({more.outputs[0]: 0})
+    assert code.drop_unused() == 1 and not code.constants
+    code.forget([one])
+    assert code.new_value(code.avals[0]) not in code.makers() and one not in code.orders
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_instructions_take_the_place_of_others(backwards: bool) -> None:
+    code, _ = sums()
+    seen: list[str] = []
+
+    def twice(each: Instruction) -> list[Instruction] | None:
+        seen.append(each.op.name)
+        if each.op is not arithmetic.add:
+            return None
+        first = code.new(arithmetic.add, each.inputs, {})
+        return [first, Instruction(arithmetic.add, (*first.outputs, each.inputs[1]), {}, each.outputs)]
+
+    assert code.rewrite(twice, backwards) == 1
+    assert seen == ["add", "sin", "negative"][:: -1 if backwards else 1]
+    assert [each.op.name for each in code.instructions] == ["add", "add", "negative"]
+    verify_instructions(code.instructions, (0, *code.constants), code.outputs, code.avals)
 
 
 def test_the_rules_of_a_known_reshape() -> None:

@@ -254,7 +254,8 @@ MODULES = {
 SECOND_ORDER = {
     "bessel_scaled_by_x",
     "concat_place",
-    "digamma_step",
+    "dawsn_curve",
+    "digamma_step_of",
     "gaussian_integral",
     "length_sloped",
     "sign_sloped",

@@ -22,6 +22,7 @@ from engine.slopes import with_slopes
 from tests.op_table import NARROW, cases, with_derivatives
 from tests.row import Row
 from tests.support import assert_same_bits, bits, differentiable, noted, random_like
+from tests.tapes import gradient_in, watching
 
 Step = Callable[[int], Any]
 STEPS = 7
@@ -44,10 +45,7 @@ def values(step: int, *shape: int, dtype: Any = np.float32) -> Any:
 
 
 def taped(x: Any, f: Callable[[Any], Any], **options: Any) -> Any:
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = f(x)
-    return tape.gradient(y, x, **options)
+    return gradient_in(x, lambda: f(x), **options)
 
 
 def run(make: Callable[[], Step]) -> list[Any]:
@@ -118,18 +116,6 @@ def _inner(x: Any) -> Any:
 # ---- structures ------------------------------------------------------------------------------------------------------
 
 
-def reshape_with_tuples() -> Step:
-    return lambda i: taped(values(i, 6), lambda x: tf.reduce_sum(tf.reshape(x, (2, 3)) ** 2) * x[0])
-
-
-def several_targets() -> Step:
-    return lambda i: taped(values(i, 3), lambda x: [x * x, {"a": tf.sin(x)}])
-
-
-def weighted_targets() -> Step:
-    return lambda i: taped(values(i, 3), lambda x: [x * x, tf.sin(x)], output_gradients=[values(i + 50, 3), None])
-
-
 def intermediate_sources() -> Step:
     def step(i: int) -> Any:
         x = values(i, 3)
@@ -145,9 +131,7 @@ def intermediate_sources() -> Step:
 def unconnected_sources() -> Step:
     def step(i: int) -> Any:
         x, other, n = values(i, 3), values(i, 2), tf.constant([1, 2, 3])
-        with tf.GradientTape() as tape:
-            tape.watch([x, other])
-            y = x * x * tf.cast(n, tf.float32)
+        tape, y = watching([x, other], lambda: x * x * tf.cast(n, tf.float32))
         return tape.gradient(y, [other, x, n], unconnected_gradients="zero")
 
     return step
@@ -156,9 +140,7 @@ def unconnected_sources() -> Step:
 def one_source_twice() -> Step:
     def step(i: int) -> Any:
         x = values(i, 3)
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = x * x
+        tape, y = watching(x, lambda: x * x)
         return tape.gradient([y, y], [x, x])
 
     return step
@@ -184,25 +166,10 @@ def variable_of_changing_shape() -> Step:
 
     def step(i: int) -> Any:
         v.assign(values(i, 1 + i % 2))
-        with tf.GradientTape() as tape:
-            y = tf.reduce_sum(v * v)
+        tape, y = watching((), lambda: tf.reduce_sum(v * v))
         return tape.gradient(y, v)
 
     return step
-
-
-def dtypes_of_sources_that_alternate() -> Step:
-    """The results, and what is pulled back from them, have one dtype all the same."""
-
-    def step(i: int) -> Any:
-        x = values(i, 3, dtype=(np.float32, np.float64)[i % 2])
-        return taped(x, lambda x: tf.cast(x, tf.float16))
-
-    return step
-
-
-def dtypes_that_alternate() -> Step:
-    return lambda i: taped(values(i, 6, dtype=("float32", "float64")[i % 2]), lambda x: tf.math.erf(x))
 
 
 def persistent_tape() -> Step:
@@ -236,18 +203,6 @@ def changing_indices() -> Step:
     return step
 
 
-def changing_permutation() -> Step:
-    return lambda i: taped(values(i, 2, 3), lambda x: tf.transpose(x, [[0, 1], [1, 0]][i % 2]) * values(i, 1, 1))
-
-
-def python_scalars() -> Step:
-    return lambda i: taped(values(i, 3), lambda x: (x * (i + 0.5) + i) ** 2 / (1 + i))
-
-
-def numpy_operands() -> Step:
-    return lambda i: taped(values(i, 3), lambda x: np.float32(i) * x * np.full(3, i, np.float32))
-
-
 def dropout() -> Step:
     tf.random.set_seed(3)
     return lambda i: taped(values(i, 20), lambda x: tf.nn.dropout(x * x, 0.5))
@@ -258,78 +213,72 @@ def random_factors() -> Step:
     return lambda i: taped(values(i, 5), lambda x: x * tf.random.normal([5]) + tf.random.shuffle(x))
 
 
-def where_and_clip() -> Step:
-    return lambda i: taped(values(i, 9), lambda x: tf.where(x > 0, tf.sqrt(x), tf.clip_by_value(x, -0.1 * i, 0.2)))
-
-
-def float64() -> Step:
-    return lambda i: taped(values(i, 3, dtype=np.float64), lambda x: tf.reduce_logsumexp(x) * x)
-
-
-ONE_STRUCTURE = [
-    reshape_with_tuples, several_targets, weighted_targets, intermediate_sources, one_source_twice,
-    variables_assigned_between_steps, several_outputs, changing_indices, python_scalars, numpy_operands, dropout,
-    random_factors, where_and_clip, float64,
-]  # fmt: skip
+Table = dict[str, Callable[[], Step]]
+ONE_STRUCTURE: Table = {
+    "reshape with tuples": lambda: lambda i: taped(
+        values(i, 6), lambda x: tf.reduce_sum(tf.reshape(x, (2, 3)) ** 2) * x[0]
+    ),
+    "several targets": lambda: lambda i: taped(values(i, 3), lambda x: [x * x, {"a": tf.sin(x)}]),
+    "weighted targets": lambda: lambda i: taped(
+        values(i, 3), lambda x: [x * x, tf.sin(x)], output_gradients=[values(i + 50, 3), None]
+    ),
+    "Python's scalars": lambda: lambda i: taped(values(i, 3), lambda x: (x * (i + 0.5) + i) ** 2 / (1 + i)),
+    "NumPy's operands": lambda: lambda i: taped(
+        values(i, 3), lambda x: np.float32(i) * x * np.full(3, i, np.float32)
+    ),
+    "where and clip": lambda: lambda i: taped(
+        values(i, 9), lambda x: tf.where(x > 0, tf.sqrt(x), tf.clip_by_value(x, -0.1 * i, 0.2))
+    ),
+    "float64": lambda: lambda i: taped(values(i, 3, dtype=np.float64), lambda x: tf.reduce_logsumexp(x) * x),
+    **{
+        make.__name__: make
+        for make in (
+            intermediate_sources, one_source_twice, variables_assigned_between_steps, several_outputs, changing_indices,
+            dropout, random_factors,
+        )
+    },
+}  # fmt: skip
+ALTERNATING: Table = {
+    # the results, and what is pulled back from them, have one dtype all the same
+    "dtypes of sources": lambda: (
+        lambda i: taped(values(i, 3, dtype=("float32", "float64")[i % 2]), lambda x: tf.cast(x, tf.float16))
+    ),
+    "dtypes": lambda: lambda i: taped(values(i, 6, dtype=("float32", "float64")[i % 2]), lambda x: tf.math.erf(x)),
+    "permutations": lambda: (
+        lambda i: taped(values(i, 2, 3), lambda x: tf.transpose(x, [[0, 1], [1, 0]][i % 2]) * values(i, 1, 1))
+    ),
+    "masks": lambda: (
+        lambda i: taped(
+            values(i, 6), lambda x: tf.reduce_sum(tf.boolean_mask(x, np.arange(6) % (2 + i % 3) == 0) ** 2) * 2.0
+        )
+    ),
+    "masks of one count": lambda: (
+        lambda i: taped(values(i, 6), lambda x: tf.boolean_mask(x * x, np.roll([1, 1, 0, 0, 1, 0], i) > 0))
+    ),
+    "rows found by where": lambda: (
+        lambda i: taped(values(i, 8), lambda x: tf.reduce_sum(tf.gather_nd(x, tf.where(x > 0)) ** 3))
+    ),
+    "segments": lambda: (
+        lambda i: taped(
+            values(i, 6), lambda x: tf.math.unsorted_segment_sum(x * x, [0, i % 2, 1, 1 + i % 2, 2 - i % 2, 2], 3) ** 2
+        )
+    ),
+    "shapes": lambda: (
+        lambda i: taped(values(i, 1 + i % 2, 3), lambda x: tf.reduce_mean(x * x) * tf.cast(tf.size(x), tf.float32))
+    ),
+    **{make.__name__: make for make in (unconnected_sources, variable_of_changing_shape, persistent_tape)},
+}
 
 
 @pytest.mark.filterwarnings("ignore:variable .* is read again:engine.runtime.errors.DetachWarning")
-@pytest.mark.parametrize("make", ONE_STRUCTURE)
-def test_a_recurring_structure_is_replayed(make: Callable[[], Step], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert_as_walked(make, monkeypatch)
+@pytest.mark.parametrize("name", ONE_STRUCTURE)
+def test_a_recurring_structure_is_replayed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_as_walked(ONE_STRUCTURE[name], monkeypatch)
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        unconnected_sources,
-        variable_of_changing_shape,
-        dtypes_that_alternate,
-        dtypes_of_sources_that_alternate,
-        persistent_tape,
-        changing_permutation,
-    ],
-)
-def test_structures_that_alternate(make: Callable[[], Step], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert_as_walked(make, monkeypatch, replays=None)
-
-
-# ---- shapes that depend on data --------------------------------------------------------------------------------------
-
-
-def masks_of_changing_count() -> Step:
-    def step(i: int) -> Any:
-        mask = np.arange(6) % (2 + i % 3) == 0
-        return taped(values(i, 6), lambda x: tf.reduce_sum(tf.boolean_mask(x, mask) ** 2) * 2.0)
-
-    return step
-
-
-def masks_of_one_count() -> Step:
-    return lambda i: taped(values(i, 6), lambda x: tf.boolean_mask(x * x, np.roll([1, 1, 0, 0, 1, 0], i) > 0))
-
-
-def rows_found_by_where() -> Step:
-    return lambda i: taped(values(i, 8), lambda x: tf.reduce_sum(tf.gather_nd(x, tf.where(x > 0)) ** 3))
-
-
-def segments() -> Step:
-    def step(i: int) -> Any:
-        ids = tf.constant(np.sort(np.random.default_rng(i).integers(0, 3, 6)))
-        return taped(values(i, 6), lambda x: tf.math.unsorted_segment_sum(x * x, ids, 3) ** 2)
-
-    return step
-
-
-def shapes_that_change() -> Step:
-    return lambda i: taped(values(i, 1 + i % 2, 3), lambda x: tf.reduce_mean(x * x) * tf.cast(tf.size(x), tf.float32))
-
-
-@pytest.mark.parametrize(
-    "make", [masks_of_changing_count, masks_of_one_count, rows_found_by_where, segments, shapes_that_change]
-)
-def test_shapes_that_depend_on_data(make: Callable[[], Step], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert_as_walked(make, monkeypatch, replays=None)
+@pytest.mark.parametrize("name", ALTERNATING)
+def test_structures_that_alternate(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_as_walked(ALTERNATING[name], monkeypatch, replays=None)
 
 
 # ---- what must not be taken for equal --------------------------------------------------------------------------------
@@ -361,9 +310,7 @@ def test_a_custom_gradient_is_asked_each_time() -> None:
         return x * 1.0, lambda upstream: tf.constant(np.asarray(upstream) * np.float32(factor[0]))
 
     x = tf.constant(2.0)
-    with tf.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = scaled(x) * 3.0
+    tape, y = watching(x, lambda: scaled(x) * 3.0, persistent=True)
     for i in range(STEPS):
         factor[0] = float(i)
         assert float(tape.gradient(y, x)) == 3.0 * i
@@ -399,10 +346,9 @@ def test_seeds_that_lie_in_another_order_have_a_replay_of_their_own() -> None:
     x, rows = tf.constant(np.arange(6.0).reshape(2, 3)), np.arange(6.0).reshape(2, 3)
 
     def step(seed: Any) -> None:
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = tf.transpose(x * x) * 3.0
-        tape.gradient(y, x, tf.constant(seed) if seed.flags.c_contiguous else EagerTensor(seed))
+        gradient_in(
+            x, lambda: tf.transpose(x * x) * 3.0, tf.constant(seed) if seed.flags.c_contiguous else EagerTensor(seed)
+        )
 
     for _ in range(COMPILE_AFTER + 3):
         step(np.ascontiguousarray(rows.T))

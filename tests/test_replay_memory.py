@@ -14,6 +14,7 @@ import pytest
 import tape_api as tf
 from engine.closed import replay
 from engine.closed.replay import COMPILE_AFTER, counters
+from tests.tapes import watching
 from tests.test_replay import STEPS, forget_walks, taped, values
 
 __all__ = ["forget_walks"]
@@ -104,8 +105,7 @@ def test_memory_stays_flat() -> None:
     w = tf.Variable(np.ones((20, 20), np.float32))
 
     def step(i: int) -> None:
-        with tf.GradientTape() as tape:
-            y = tf.reduce_sum(tf.tanh(tf.linalg.matvec(w, values(i, 20))))
+        tape, y = watching((), lambda: tf.reduce_sum(tf.tanh(tf.linalg.matvec(w, values(i, 20)))))
         w.assign_sub(0.01 * tape.gradient(y, w))
 
     for i in range(20):

@@ -18,6 +18,7 @@ from engine.slopes import with_slopes
 from tests.op_table import NARROW, cases, with_derivatives
 from tests.row import Row
 from tests.support import assert_same_bits, differentiable, random_like
+from tests.tapes import gradient_in, watching
 from tests.test_replay import EVERY, STEPS, Step, assert_as_walked, forget_walks, taped, values
 
 __all__ = ["forget_walks"]
@@ -65,10 +66,7 @@ def second_order() -> Step:
         x = values(i, 3)
         with tf.GradientTape() as outer:
             outer.watch(x)
-            with tf.GradientTape() as inner:
-                inner.watch(x)
-                y = tf.reduce_sum(tf.sin(x) * x**3)
-            g = inner.gradient(y, x)
+            g = gradient_in(x, lambda: tf.reduce_sum(tf.sin(x) * x**3))
         return [g, outer.gradient(g, x)]
 
     return step
@@ -78,10 +76,7 @@ def inner_gradient_as_a_factor() -> Step:
     def step(i: int) -> Any:
         x, w = values(i, 3), tf.Variable(values(i + 9, 3))
         with tf.GradientTape() as outer:
-            with tf.GradientTape() as inner:
-                inner.watch(x)
-                y = tf.reduce_sum(tf.tanh(x * w))
-            penalty = tf.reduce_sum(inner.gradient(y, x) ** 2)
+            penalty = tf.reduce_sum(gradient_in(x, lambda: tf.reduce_sum(tf.tanh(x * w))) ** 2)
         return outer.gradient(penalty, [w])
 
     return step
@@ -126,9 +121,7 @@ def test_a_function_in_a_recorded_walk_is_asked_each_time() -> None:
 
     def step(i: int) -> Any:
         x = tf.constant([2.0])
-        with tf.GradientTape() as outer:
-            outer.watch(x)
-            g = taped(x, f)
+        outer, g = watching(x, lambda: taped(x, f))
         return g.numpy()[0], outer.gradient(g, x).numpy()[0]
 
     assert [step(i) for i in range(STEPS)] == [(2.0 * k, k) for k in range(1, STEPS + 1)]

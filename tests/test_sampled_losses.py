@@ -31,16 +31,9 @@ CALLS: dict[str, tuple[Call, tuple[Any, ...]]] = {
     ),
     "sampled_softmax": (lambda tf, w, b, x: tf.nn.sampled_softmax_loss(w, b, LABELS, x, 3, 9, 2, drawn(tf)), (W, B, X)),
     "lrn": (lambda tf, x: tf.nn.lrn(x, 2, 1.5, 0.7, 0.6), (IMAGE,)),
-    "log_poisson_loss": (
-        lambda tf, x: tf.nn.log_poisson_loss(COUNTS, x, compute_full_loss=True),
-        (X,),
-    ),
 }
 VERSION1: dict[str, tuple[Call, tuple[Any, ...]]] = {
     "xw_plus_b": (lambda tf, w, x: tf.nn.xw_plus_b(x, tf.transpose(w), tf.ones([9])), (W, X)),
-    "relu_layer": (lambda tf, w, x: tf.nn.relu_layer(x, tf.transpose(w), tf.ones([9])), (W, X)),
-    "weighted_moments": (lambda tf, x: tf.nn.weighted_moments(x, [0], tf.abs(x) + 1, keep_dims=True), (X,)),
-    "statistics": (lambda tf, x: tf.nn.normalize_moments(*tf.nn.sufficient_statistics(x, [0])), (X,)),
     "parts": (
         lambda tf, w, b, x: tf.nn.nce_loss(
             [w[:5], w[5:]], [b[:5], b[5:]], LABELS, x, 3, 9, 2, drawn(tf), partition_strategy="div"

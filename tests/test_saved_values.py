@@ -14,6 +14,7 @@ from engine.control import saved_values
 from engine.control.scan_loop import scan_op
 from engine.control.while_loop import while_saving_op
 from tests.support import assert_same_bits
+from tests.tapes import watching
 
 N = 5
 
@@ -109,9 +110,7 @@ def test_saved_values_change_no_bit(name: str, dtype: Any, monkeypatch: pytest.M
     for second, other in zip(found[3:], expected[3:], strict=True):
         np.testing.assert_allclose(second, other, rtol=1e-4 if dtype is np.float32 else 1e-12, atol=1e-5)
     tensors = [tape_api.constant(a) for a in _given(dtype)]
-    with tape_api.GradientTape() as tape:
-        tape.watch(tensors)
-        y = tape_api.reduce_sum(tape_api.sin(PROGRAMS[name](tape_api, *tensors)))
+    tape, y = watching(tensors, lambda: tape_api.reduce_sum(tape_api.sin(PROGRAMS[name](tape_api, *tensors))))
     assert_same_bits([x.numpy() for x in tape.gradient(y, tensors)], expected[:3])
 
 

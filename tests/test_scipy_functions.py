@@ -25,6 +25,7 @@ from dualgrad.frontend.scipy_modules import FUNCTIONS
 from engine.numpy_api.scipy_functions import SCIPY
 from engine.runtime.errors import SymbolicArrayError
 from tests.array_functions import Function, assert_right, weights
+from tests.tapes import gradient_in, watching
 
 la, sp, ft, ig, nd, sg = scipy.linalg, scipy.special, scipy.fft, scipy.integrate, scipy.ndimage, scipy.signal
 
@@ -208,9 +209,7 @@ def test_forward_and_second_derivatives(name: str) -> None:
 
     def along(point: np.ndarray) -> Any:
         t = tf.constant(point)
-        with tf.GradientTape(persistent=True) as tape:
-            tape.watch(t)
-            y = total(t)
+        tape, y = watching(t, lambda: total(t), persistent=True)
         return tape.gradient(y, t).numpy(), tape.jvp(y, t, direction).numpy()
 
     gradient, pushed = along(x)
@@ -303,10 +302,9 @@ def test_degrees_that_would_never_end_are_refused(name: str) -> None:
 def by_order(name: str, v: Any, x: Any) -> np.ndarray:
     """The derivative of a Bessel function in its order."""
     order = tf.constant(v, tf.float64)
-    with tf.GradientTape() as tape:
-        tape.watch(order)
-        y = getattr(scipy.special, name)(order, np.asarray(x, np.float64))
-    return np.asarray(tape.gradient(y, order).numpy())
+    return np.asarray(
+        gradient_in(order, lambda: getattr(scipy.special, name)(order, np.asarray(x, np.float64))).numpy()
+    )
 
 
 @pytest.mark.parametrize(
@@ -338,3 +336,17 @@ def test_what_swings_without_end_costs_nothing(name: str) -> None:
     assert beside[:1].tobytes() == alone.tobytes()
     if name in ("jv", "yv"):
         assert np.isnan(beside[1:]).all()
+
+
+def test_solutions_that_lapack_scales_are_as_large_as_they_are() -> None:
+    q = tf.Variable(np.array([[1e293]]))
+    with tf.GradientTape() as recorded:
+        x = la.solve_sylvester(np.array([[0.25]]), np.array([[0.25]]), q)
+    np.testing.assert_allclose(x, [[2e293]])
+    np.testing.assert_array_equal(recorded.gradient(x, q), [[2.0]])
+
+
+def test_polygamma_at_poles_and_of_an_infinite_order_is_scipys() -> None:
+    n, x = np.array([1.0, 1.0, 2.0, 3.0, 1.0]), np.array([-2.0, 0.0, 0.0, -1.0, -1.5])
+    np.testing.assert_allclose(scipy.special.polygamma(n, tf.constant(x)), scipy.special.polygamma(n.astype(int), x))
+    assert np.isnan(scipy.special.polygamma(np.inf, tf.constant(1.5)).numpy())

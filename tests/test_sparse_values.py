@@ -15,6 +15,7 @@ import tape_api as tf
 from engine.numpy_api import manners
 from engine.numpy_api.sparse_values import SparseValues
 from engine.runtime.errors import ShapeError
+from tests.tapes import watching
 
 Function = Callable[[Any, Any], Any]
 A = ss.random_array((5, 4), density=0.5, rng=np.random.default_rng(0), format="csr")
@@ -92,14 +93,16 @@ def test_in_a_graph() -> None:
 
 def test_constant_matrices_beside_tensors() -> None:
     matrix, t = ss.csr_matrix(A), tf.constant(X)
-    with tf.GradientTape(persistent=True) as tape:
-        tape.watch(t)
-        found = {
+    tape, found = watching(
+        t,
+        lambda: {
             "product": matrix * t,
             "array": (A * t).toarray(),
             "sum": (A + tf.ones([5, 4], tf.float64) * t),
             "scaled": (matrix * t[0] @ X),
-        }
+        },
+        persistent=True,
+    )
     np.testing.assert_allclose(found["product"], A @ X)
     np.testing.assert_allclose(found["array"], A.toarray() * X)
     np.testing.assert_allclose(found["sum"], A.toarray() + X)

@@ -12,6 +12,7 @@ import scipy.linalg
 import graph_api
 import tape_api
 from engine.core.value import dtype_of
+from tests.tapes import gradient_in, watching
 
 Fn = Callable[[Any, Any], Any]
 
@@ -78,9 +79,7 @@ def derivatives(fn: Fn, at: np.ndarray, dtype: str = "float64") -> tuple[np.ndar
     x = tape_api.constant(at, dtype)
     with tape_api.GradientTape(persistent=True) as outer:
         outer.watch(x)
-        with tape_api.GradientTape() as inner:
-            inner.watch(x)
-            y = tape_api.reduce_sum(fn(tape_api, x))
+        inner, y = watching(x, lambda: tape_api.reduce_sum(fn(tape_api, x)))
         slope = inner.gradient(y, x)
         parts = tape_api.unstack(tape_api.reshape(slope, [-1]))
     found = {
@@ -208,9 +207,7 @@ def test_polar_factors_of_stacks_and_of_complex_matrices() -> None:
 @pytest.mark.parametrize("scale", [1e-165, 1e-150, 1.0, 1e165])
 def test_polar_factors_at_every_scale(scale: float) -> None:
     x = tape_api.constant(scale * TURN)
-    with tape_api.GradientTape() as tape:
-        tape.watch(x)
-        y = tape_api.reduce_sum(scipy.linalg.polar(x)[0] * WEIGHTS[:3, :3])
+    tape, y = watching(x, lambda: tape_api.reduce_sum(scipy.linalg.polar(x)[0] * WEIGHTS[:3, :3]))
     inner = TURN.T @ WEIGHTS[:3, :3]
     np.testing.assert_allclose(tape.gradient(y, x) * scale, TURN @ (inner - inner.T) / 2, atol=1e-13)
 
@@ -247,6 +244,50 @@ def test_the_unitary_factor_of_singular_vectors_at_equal_values(at: str) -> None
     np.testing.assert_allclose(*found, atol=1e-13)
 
 
+ROTATED = TURN @ np.diag([1.0, 1.0, 2.0]) @ TURN.T
+
+
+@pytest.mark.parametrize("at", [np.diag([1.0, 1.0, 2.0]), ROTATED], ids=["diagonal", "rotated"])
+def test_vectors_of_equal_eigenvalues(at: np.ndarray) -> None:
+    """A projection has the right gradient. What shows the values, too, or one vector alone has none."""
+
+    def gradient(of: Callable[[Any, Any], Any], times: int = 1) -> np.ndarray:
+        def loss(x: Any) -> Any:
+            w, v = tape_api.linalg.eigh((x + tape_api.transpose(x)) / 2)
+            return tape_api.reduce_sum(of(w, v) * WEIGHTS[:3, :3])
+
+        transform = tape_api.transforms.grad if times == 1 else tape_api.transforms.hessian
+        return np.asarray(transform(loss)(at))
+
+    def projection(w: Any, v: Any) -> Any:
+        return v[:, :2] @ tape_api.transpose(v[:, :2])
+
+    # of first order in the change of the matrix, by the projections on both spaces
+    vectors = np.linalg.eigh(at)[1]
+    within, beyond = vectors[:, :2] @ vectors[:, :2].T, vectors[:, 2:] @ vectors[:, 2:].T
+    weights = (WEIGHTS[:3, :3] + WEIGHTS[:3, :3].T) / 2
+    expected = -(within @ weights @ beyond + beyond @ weights @ within)
+    np.testing.assert_allclose(gradient(projection), expected, atol=1e-13)
+    assert np.isnan(gradient(lambda w, v: (v * tape_api.exp(w)) @ tape_api.transpose(v))).any()
+    assert np.isnan(gradient(projection, 2)).any()
+    mixed = (vectors[:, :1] + vectors[:, 1:2]) @ np.ones((1, 3))
+    assert np.isnan(gradient(lambda w, v: v[:, :1] * tape_api.constant(mixed))).any()
+    assert np.isfinite(gradient(lambda w, v: tape_api.exp(w))).all()
+
+
+def test_vectors_of_equal_singular_values() -> None:
+    def gradient(of: Callable[..., Any]) -> np.ndarray:
+        x = tape_api.constant(TURN)
+        with tape_api.GradientTape() as tape:
+            tape.watch(x)
+            y = tape_api.reduce_sum(of(*tape_api.linalg.svd(x)) * WEIGHTS[:3, :3])
+        return np.asarray(tape.gradient(y, x))
+
+    assert np.isfinite(gradient(lambda s, u, v: u @ tape_api.transpose(v))).all()
+    assert np.isnan(gradient(lambda s, u, v: (u * s**3) @ tape_api.transpose(v))).any()
+    assert np.isnan(gradient(lambda s, u, v: u[:, :1] @ tape_api.transpose(u[:, :1]))).any()
+
+
 def test_what_has_no_derivative_at_singular_matrices_is_nan() -> None:
     for fn in (lambda x: scipy.linalg.polar(x)[0], lambda x: scipy.linalg.sqrtm(x)):
         x = tape_api.constant(np.diag([1.0, 0.0]))
@@ -268,10 +309,7 @@ DEFECTIVE = {
 def test_eigenvalues_of_defective_matrices_have_no_derivative(values: Callable[[Any], Any], at: str) -> None:
     """Each one's is infinite; of a symmetric function it cannot be made of these."""
     x = tape_api.constant(DEFECTIVE[at])
-    with tape_api.GradientTape() as tape:
-        tape.watch(x)
-        y = tape_api.math.real(tape_api.reduce_sum(values(x) ** 2))
-    assert np.isnan(tape.gradient(y, x)).any()
+    assert np.isnan(gradient_in(x, lambda: tape_api.math.real(tape_api.reduce_sum(values(x) ** 2)))).any()
     assert np.isnan(
         tape_api.transforms.jvp(lambda x: values(x), (DEFECTIVE[at],), (np.ones_like(DEFECTIVE[at]),))[1]
     ).any()

@@ -13,6 +13,7 @@ import pytest
 import graph_api
 import tape_api
 from engine.core.sums import add_over
+from tests.tapes import watching
 
 SHAPES = [(40, 30), (3, 200, 4), (7, 8, 9, 10), (1, 2000, 2), (2000, 2, 1), (2, 1, 600), (0, 5), (5, 0, 3)]
 
@@ -101,9 +102,7 @@ def test_sums_of_what_is_transposed_agree_in_both_modes(name: str) -> None:
         wanted = [y, *[g for g in graph_api.gradients(y, fed) if g is not None]]
         in_graph = session.run(wanted, dict(zip(fed, given, strict=True)))
     xs = [tape_api.constant(v) for v in given]
-    with tape_api.GradientTape() as tape:
-        tape.watch(xs)
-        y = TURNED[name](tape_api, *xs)
+    tape, y = watching(xs, lambda: TURNED[name](tape_api, *xs))
     on_tape = [y, *[g for g in tape.gradient(y, xs) if g is not None]]
     for a, b in zip(in_graph, on_tape, strict=True):
         np.testing.assert_array_equal(a, b.numpy())

@@ -1,17 +1,16 @@
-"""The same programs under real TensorFlow and under `tape_api`: values, gradients, errors."""
+"""The same programs under real TensorFlow and here: what is kept of them, and errors."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 import tape_api
+from tests.outputs import assert_agree, given_by, kept
 from tests.tape_api.failing_programs import FAILING
-from tests.tape_api.programs import PROGRAMS
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -20,38 +19,9 @@ with warnings.catch_warnings():
 pytestmark = [pytest.mark.peer, pytest.mark.filterwarnings("ignore")]
 
 
-def plain(x: Any) -> Any:
-    """A structure with arrays in place of tensors."""
-    if isinstance(x, Mapping):
-        return {key: plain(value) for key, value in x.items()}
-    if isinstance(x, (list, tuple)):
-        return [plain(item) for item in x]
-    return x if x is None or isinstance(x, (str, bool, int, float)) else np.asarray(x)
-
-
-def assert_agree(got: Any, expected: Any, where: str) -> None:
-    assert type(got) is type(expected), f"{where}: {got!r}, TensorFlow {expected!r}"
-    if isinstance(got, dict):
-        assert got.keys() == expected.keys(), where
-        for key in got:
-            assert_agree(got[key], expected[key], f"{where}[{key!r}]")
-    elif isinstance(got, list):
-        assert len(got) == len(expected), where
-        for i, (g, e) in enumerate(zip(got, expected, strict=True)):
-            assert_agree(g, e, f"{where}[{i}]")
-    elif isinstance(got, np.ndarray):
-        assert (got.dtype, got.shape) == (expected.dtype, expected.shape), where
-        tolerance = 1e-10 if got.dtype in (np.float64, np.complex128) else 2e-5
-        np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance, err_msg=where)
-    elif isinstance(got, float):
-        assert got == pytest.approx(expected, rel=2e-5, abs=2e-5), where
-    else:
-        assert got == expected, where
-
-
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
-def test_program(program: Callable[[Any], Any]) -> None:
-    assert_agree(plain(program(tape_api)), plain(program(tensorflow)), program.__name__)
+def test_what_is_kept_is_what_tensorflow_gives() -> None:
+    for folder, found in given_by(tensorflow).items():
+        assert_agree(found, kept(folder), folder, tolerance=1e-4)
 
 
 def error_of(program: Callable[[Any], Any], tf: Any) -> Exception:

@@ -14,6 +14,7 @@ import pytest
 import graph_api
 import tape_api
 from engine.core.eager import in_c
+from tests.tapes import watching
 
 HOME = str(Path(__file__).resolve().parent.parent)
 OURS = re.compile(rf"<program>|{re.escape(HOME)}/(engine|graph_api|tape_api|optim)/")
@@ -40,9 +41,7 @@ def calls(function: Callable[[], Any]) -> list[str]:
 
 def recorded() -> tuple[Any, Any, Any]:
     x = tape_api.constant(np.linspace(0.1, 1.0, 5))
-    with tape_api.GradientTape() as tape:
-        tape.watch(x)
-        y = x * x
+    tape, y = watching(x, lambda: x * x)
     return tape, y, x
 
 

@@ -14,7 +14,6 @@ import pytest
 
 from engine import executor
 from engine.compiler import pipeline, verify
-from engine.compiler.passes.nan_checks import Speculation
 from engine.compiler.program import Program
 from engine.compiler.verify import IllegalProgram
 from engine.core.aval import Aval
@@ -117,17 +116,6 @@ def operands_lost(program: Program) -> None:
     program.buffers.offsets[s] = program.buffers.offsets[t]
 
 
-def speculation(**facts: Any) -> Callable[[Program], None]:
-    def broken(program: Program) -> None:
-        program.speculation = Speculation(**{**vars_of(program.speculation), **facts})
-
-    return broken
-
-
-def vars_of(found: Any) -> dict[str, Any]:
-    return {"products": found.products, "checks": found.checks}
-
-
 def rows_twice(program: Program) -> None:
     last = max(k for k, n in enumerate(names(program)) if n == "write_rows")
     program.instructions = list(program.instructions)
@@ -170,8 +158,6 @@ BROKEN = {
     "a block that is too small": (several, too_small, "does not fit into the block"),
     "memory that is used again too early": (several, over_its_operand, "is needed after"),
     "a product over what it reads": (several, operands_lost, "is needed after"),
-    "an unchecked product that is none": (several, speculation(products=frozenset([0])), "is no product"),
-    "products without a check": (several, speculation(checks=frozenset()), "no result is checked"),
     "rows that are written twice": (joined, rows_twice, "have been written"),
     "rows that lie elsewhere": (joined, rows_elsewhere, "lies in rows|does not fit into rows"),
     "rows that are missing": (joined, rows_missing, "is being filled"),

@@ -11,6 +11,7 @@ import pytest
 import graph_api
 import tape_api
 from engine.runtime.errors import UnimplementedError
+from tests.tapes import watching
 
 X = np.array([[1.0, -2.0, 3.0], [4.0, 0.5, -6.0]])
 
@@ -65,9 +66,7 @@ def in_graph(fn: Callable[..., Any], x: np.ndarray, many: bool) -> list[np.ndarr
 
 def on_tape(run: Callable[..., Any], x: np.ndarray) -> list[np.ndarray]:
     v = tape_api.constant(x)
-    with tape_api.GradientTape() as tape:
-        tape.watch(v)
-        y = run(v)
+    tape, y = watching(v, lambda: run(v))
     return [y.numpy(), tape.gradient(y, v).numpy()]
 
 

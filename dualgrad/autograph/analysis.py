@@ -10,25 +10,8 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-CHANGES = frozenset(
-    [
-        "add",
-        "append",
-        "appendleft",
-        "clear",
-        "discard",
-        "extend",
-        "insert",
-        "pop",
-        "popitem",
-        "popleft",
-        "remove",
-        "reverse",
-        "setdefault",
-        "sort",
-        "update",
-    ]
-)
+_CHANGES = "add append appendleft clear discard extend insert pop popitem popleft remove reverse setdefault sort update"
+CHANGES = frozenset(_CHANGES.split())
 """Methods of Python's containers that change them."""
 
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef

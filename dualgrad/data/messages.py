@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from dualgrad.files.tensors import array_of, data_type, dtype_name, tensor_proto
 from dualgrad.sparse.sparse_tensor import SparseTensor, SparseTensorValue
 from engine.core.aval import Aval
 from engine.core.batching import refused
-from engine.core.dtypes import as_dtype, int64, string
+from engine.core.dtypes import as_dtype, string
 from engine.core.kinds import nondifferentiable
 from engine.core.operands import Operand
 from engine.runtime.errors import DataLossError, DTypeError, InvalidArgumentError
@@ -139,99 +138,3 @@ def serialize_sparse(tf: Any, sp_input: Any, out_type: Any = string, name: str |
 def _only_strings(name: str, out_type: Any) -> None:
     if as_dtype(out_type) is not string:
         raise DTypeError(f"{name}: argument `out_type` must be string, got {out_type!r}")
-
-
-def _rows(indices: Any, values: Any, shape: Any) -> np.ndarray:
-    if len(shape) < 2:
-        raise InvalidArgumentError(f"serialize_many_sparse: Rank of input SparseTensor should be > 1, got {len(shape)}")
-    if (np.diff(indices[:, 0]) < 0).any() or (indices[:, 0] >= shape[0]).any():
-        raise InvalidArgumentError(
-            "serialize_many_sparse: the indices must ascend and lie within the shape: sparse.reorder"
-        )
-    ends = np.searchsorted(indices[:, 0], np.arange(shape[0] + 1))
-    parts = [(indices[a:b, 1:], values[a:b], shape[1:]) for a, b in itertools.pairwise(ends)]
-    out = np.empty((len(parts), 3), object)
-    for row, part in zip(out, parts, strict=True):
-        row[:] = [tensor_proto(x).SerializeToString() for x in part]
-    return out
-
-
-serialize_many_sparse_op = nondifferentiable(
-    "serialize_many_sparse_op",
-    _rows,
-    abstract=lambda indices, values, shape: Aval((None, 3), string),
-    batch=_whole,
-    type="SerializeManySparse",
-    args=("indices", "values", "dense_shape"),
-    doc="The rows of a sparse tensor as messages.",
-)
-
-
-def serialize_many_sparse(tf: Any, sp_input: Any, out_type: Any = string, name: str | None = None) -> Operand:
-    """The entries of a sparse tensor along its first dimension, each as `serialize_sparse` gives it: shape (n, 3)."""
-    _only_strings("serialize_many_sparse", out_type)
-    return serialize_many_sparse_op(*_sparse(tf, sp_input).components())
-
-
-def _joined(data: Any, *, dtype: Any) -> tuple[np.ndarray, ...]:
-    if data.ndim != 2 or data.shape[1] != 3:
-        raise InvalidArgumentError(
-            f"deserialize_many_sparse: Serialized sparse should have shape (n, 3), got {data.shape}"
-        )
-    name = "deserialize_many_sparse"
-    rows = [[_array(name, x, d) for x, d in zip(row, (int64, dtype, int64), strict=True)] for row in data.tolist()]
-    for indices, values, shape in rows:
-        fits = indices.ndim == 2 and values.shape == indices.shape[:1] and shape.shape == indices.shape[1:]
-        if not fits or len(shape) != len(rows[0][2]):
-            raise InvalidArgumentError(f"{name}: indices, values and shape of a sparse tensor do not fit together")
-    rank = len(rows[0][2]) if rows else 0
-    places = [np.insert(indices, 0, i, axis=1) for i, (indices, _, _) in enumerate(rows)]
-    return (
-        np.concatenate([np.zeros((0, rank + 1), np.int64), *places]),
-        np.concatenate([np.empty(0, dtype.numpy), *[values for _, values, _ in rows]]),
-        np.array([len(rows), *np.max([shape for _, _, shape in rows], axis=0, initial=0)], np.int64),
-    )
-
-
-def _joined_abstract(data: Aval, *, dtype: Any) -> tuple[Aval, ...]:
-    _strings("deserialize_many_sparse", data)
-    return Aval((None, None), int64), Aval((None,), dtype), Aval((None,), int64)
-
-
-deserialize_many_sparse_op = nondifferentiable(
-    "deserialize_many_sparse_op",
-    _joined,
-    abstract=_joined_abstract,
-    batch=_whole,
-    type="DeserializeManySparse",
-    args=("serialized_sparse",),
-    multi=True,
-    strict=False,
-    doc="One sparse tensor of the messages of several.",
-)
-
-
-def deserialize_many_sparse(
-    tf: Any, serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
-) -> SparseTensor:
-    """One sparse tensor of several serialized ones, along a new first dimension, as large as the largest.
-
-    Parameters
-    ----------
-    tf : module
-    serialized_sparse : string tensor, shape (n, 3)
-    dtype : DType
-        Of the values.
-    rank : int, optional
-        Of each of them.
-    name : str, optional
-
-    Raises
-    ------
-    InvalidArgumentError
-        If a string is no message, or what it says does not fit.
-    """
-    indices, values, shape = deserialize_many_sparse_op(tf.convert_to_tensor(serialized_sparse), dtype=as_dtype(dtype))
-    if rank is not None:
-        indices, shape = tf.ensure_shape(indices, [None, rank + 1]), tf.ensure_shape(shape, [rank + 1])
-    return tf.SparseTensor(indices, values, shape)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-from engine.core.dtypes import DType, as_dtype, float32
+from engine.core.dtypes import as_dtype
 from engine.core.operands import Operand, Operation
 from engine.core.value import shape_of
 
@@ -111,28 +110,3 @@ def assert_integer(tf: Any, x: Any, message: str | None = None, name: str | None
     if not tensor.dtype.is_integer:
         raise TypeError(f'{message or ""} Expected "x" to be integer type. Found: {tensor.dtype!r}')
     return tf.no_op(name=name or "statically_determined_was_integer")
-
-
-def assert_proper_iterable(values: Any) -> None:
-    """Raise a TypeError unless `values` is an iterable of Python, such as a list: no tensor, array or string."""
-    if hasattr(values, "dtype") or isinstance(values, (str, bytes)):
-        raise TypeError(f'Expected argument "values" to be a "proper" iterable.  Found: {type(values)}')
-    if not isinstance(values, Iterable):
-        raise TypeError(f'Expected argument "values" to be iterable.  Found: {type(values)}')
-
-
-def assert_same_float_dtype(tf: Any, tensors: Any = None, dtype: Any = None) -> DType:
-    """The floating dtype that tensors share, float32 if there are none.
-
-    Raises
-    ------
-    ValueError
-        If they differ, or are not of `dtype`, or not floating.
-    """
-    kinds = [t.dtype if hasattr(t, "dtype") else tf.convert_to_tensor(t).dtype for t in tensors or ()]
-    shared = as_dtype(dtype) if dtype is not None else as_dtype(kinds[0]) if kinds else float32
-    if different := [as_dtype(k).name for k in kinds if as_dtype(k) is not shared]:
-        raise ValueError(f"assert_same_float_dtype: expected {shared.name}, got a tensor of {different[0]}")
-    if not shared.is_floating:
-        raise ValueError(f"Expected floating point type, got {shared.name}.")
-    return shared

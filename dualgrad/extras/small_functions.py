@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.operands import Operand
-from engine.core.trace import Symbol
-from engine.core.value import Value, shape_of_rank
+from engine.core.value import Value
 from engine.runtime.errors import InvalidArgumentError, ShapeError
 
 
@@ -44,56 +43,10 @@ def timestamp(tf: Any, name: str | None = None) -> Operand:
     return stamp
 
 
-def guarantee_const(tf: Any, input: Any, name: str | None = None) -> Operand:
-    """`input`: nothing is gained by a promise that it does not change."""
-    same: Operand = tf.identity(input)
-    return same
-
-
-def is_symbolic_tensor(tensor: Any) -> bool:
-    """Whether something is a tensor that has no value yet."""
-    return isinstance(tensor, Symbol)
-
-
 def type_spec_from_value(tf: Any, value: Any) -> Any:
     """The `TensorSpec` of a tensor, or of what becomes one."""
     tensor = value if isinstance(value, Value) else tf.convert_to_tensor(value)
     return tf.TensorSpec(tensor.shape, tensor.dtype)
-
-
-def collapse_repeated(tf: Any, labels: Any, seq_length: Any, name: str | None = None) -> tuple[Any, Any]:
-    """Sequences in which each label that follows its like is left out.
-
-    Parameters
-    ----------
-    labels : integer tensor, shape (batch, time)
-    seq_length : integer tensor, shape (batch,)
-        How many labels of each row count.
-
-    Returns
-    -------
-    labels : tensor, shape (batch, the longest)
-        With zeros behind.
-    lengths : tensor
-
-    Examples
-    --------
-    >>> import tape_api as tf
-    >>> [t.numpy().tolist() for t in tf.nn.collapse_repeated([[1, 1, 2, 2, 1]], [5])]
-    [[[1, 2, 1]], [3]]
-    """
-    labels, lengths = tf.convert_to_tensor(labels), tf.convert_to_tensor(seq_length)
-    width = shape_of_rank("collapse_repeated", "labels", labels, 2)[1]
-    first = tf.ones_like(labels[:, :1], tf.bool)
-    kept = tf.concat([first, tf.not_equal(labels[:, 1:], labels[:, :-1])], 1)
-    kept = tf.logical_and(kept, tf.sequence_mask(lengths, tf.shape(labels)[1] if width is None else width))
-    counts = tf.reduce_sum(tf.cast(kept, lengths.dtype), 1)
-    longest = tf.cast(tf.reduce_max(counts), tf.int32)
-    rows = tf.range(tf.shape(labels)[0])
-    places = tf.cumsum(tf.cast(kept, tf.int32), 1) - 1
-    at = tf.stack([tf.broadcast_to(rows[:, None], tf.shape(places)), places], 2)
-    shape = tf.stack([tf.shape(labels)[0], longest])
-    return tf.scatter_nd(tf.boolean_mask(at, kept), tf.boolean_mask(labels, kept), shape), counts
 
 
 def non_max_suppression(

@@ -174,11 +174,6 @@ def flatten_up_to(shallow_tree: Any, input_tree: Any, check_types: bool = True) 
     return list(_up_to(shallow_tree, input_tree, check_types))
 
 
-def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bool = True) -> None:
-    """Raise unless `flatten_up_to` would work."""
-    flatten_up_to(shallow_tree, input_tree, check_types)
-
-
 def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: Any, check_types: bool = True) -> Any:
     """`func` applied to the parts of structures where `shallow_tree` has leaves; the result is nested like it.
 
@@ -193,34 +188,7 @@ def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: An
     return nest.pack_sequence_as(shallow_tree, [func(*row) for row in rows])
 
 
-def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
-    """A dict whose keys and values may be structures, as one of their leaves.
-
-    Raises
-    ------
-    TypeError
-        If it is no dict.
-    ValueError
-        If a key and its value are not nested alike, or a leaf is twice among the keys.
-
-    Examples
-    --------
-    >>> flatten_dict_items({(4, 5): ("a", "b"), 6: "c"})
-    {4: 'a', 5: 'b', 6: 'c'}
-    """
-    if not isinstance(dictionary, Mapping):
-        raise TypeError("input must be a dictionary")
-    found: dict[Any, Any] = {}
-    for keys, values in dictionary.items():
-        nest.assert_same_structure(keys, values)
-        for key, value in zip(nest.flatten(keys), nest.flatten(values), strict=True):
-            if key in found:
-                raise ValueError(f"Could not flatten dictionary: key {key} is not unique.")
-            found[key] = value
-    return found
-
-
 __all__ = [
-    "assert_same_structure", "assert_shallow_structure", "flatten", "flatten_dict_items", "flatten_up_to", "is_nested",
+    "assert_same_structure", "flatten", "flatten_up_to", "is_nested",
     "is_sequence", "map_structure", "map_structure_up_to", "pack_sequence_as",
 ]  # fmt: skip

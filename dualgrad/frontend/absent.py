@@ -30,6 +30,14 @@ _SPACES = "dilations by hand are out of scope: nn.convolution and space_to_batch
 _PROXIMAL = "proximal steps are out of scope: use train.FtrlOptimizer, which shrinks by L1 and L2 as well"
 _EVALUATION = "loops over checkpoints are out of scope: ask train.latest_checkpoint, and restore with train.Saver"
 _OPTIMIZE_LOSS = "use an optimizer's compute_gradients, clip_by_global_norm and apply_gradients"
+_MOMENTS = "use nn.moments, or reduce_sum of what counts with weights of your own"
+_ORDERED = "compare x[:-1] with x[1:] by less_equal or less, and take reduce_all"
+_IN_PARTS = "variables in parts are out of scope: leave out `partitioner`; savers read a checkpoint's parts as a whole"
+_ROWS_OF_SPARSE = "write sparse tensors one by one with io.serialize_sparse, or as features of train.Example"
+_TRIDIAGONAL = "of matrices of few diagonals there is linalg.tridiagonal_solve: multiply slices by diagonals"
+_STATIC = "use nn.bidirectional_dynamic_rnn, or nn.static_rnn of the inputs and of the reversed inputs"
+_FAMILIES = "out of scope: write the logarithm of the density, or use scipy.stats, whose functions take tensors"
+_OPTIMIZERS = "out of scope: use keras.optimizers, which take graphs' variables too, or train.ExponentialMovingAverage"
 _HASHES = "layers that hash are out of scope: use StringLookup, IntegerLookup, or strings.to_hash_bucket_fast before"
 _OF_KERAS = (
     *("layers.ConvLSTM1D", "layers.ConvLSTM2D", "layers.ConvLSTM3D", "layers.GroupQueryAttention", "losses.Dice"),
@@ -91,6 +99,66 @@ ABSENT: dict[str, str] = {
     "keras.models.load_model": "in graphs: build the model by its own code, and keep variables with train.Saver",
     "keras.applications": "of ready-made networks tape_api has VGG, MobileNet, InceptionV3, Xception: build others",
     "contrib.eager": "graphs have none: use tape_api (`--api 2`), tf.Variable, tf.GradientTape, tf.keras.Model",
+    **dict.fromkeys(
+        (f"nn.{name}" for name in ("weighted_moments", "sufficient_statistics", "normalize_moments")), _MOMENTS
+    ),
+    "nn.log_poisson_loss": "write exp(log_input) - log_input * targets, or use keras.losses.poisson",
+    "nn.relu_layer": "use nn.relu of nn.xw_plus_b",
+    "nn.batch_norm_with_global_normalization": "use nn.batch_normalization",
+    "nn.conv_transpose": "use nn.conv1d_transpose, nn.conv2d_transpose or nn.conv3d_transpose",
+    "nn.collapse_repeated": "out of scope: nn.ctc_greedy_decoder merges what repeats",
+    **dict.fromkeys(("math.approx_max_k", "nn.approx_max_k"), "use math.top_k, which is exact and as fast here"),
+    **dict.fromkeys(("math.approx_min_k", "nn.approx_min_k"), "use math.top_k of the negative numbers"),
+    "math.reciprocal_no_nan": "use math.divide_no_nan(1, x)",
+    **{
+        f"{where}{name}": _ORDERED
+        for where in ("", "math.", "debugging.")
+        for name in ("is_non_decreasing", "is_strictly_increasing")
+    },
+    "batch_gather": "use gather with `batch_dims`",
+    "guarantee_const": "there is nothing to promise: leave it out",
+    "is_symbolic_tensor": "ask executing_eagerly(), or whether a tensor has `numpy`",
+    **{
+        f"{where}assert_{name}": "write the check in Python: isinstance, or a comparison of dtypes"
+        for where in ("", "debugging.")
+        for name in ("proper_iterable", "same_float_dtype")
+    },
+    **dict.fromkeys(("linalg.tridiagonal_matmul", "linalg.banded_triangular_solve"), _TRIDIAGONAL),
+    **dict.fromkeys(("fixed_size_partitioner", "variable_axis_size_partitioner"), _IN_PARTS),
+    "min_max_variable_partitioner": _IN_PARTS,
+    **dict.fromkeys(("io.serialize_many_sparse", "io.deserialize_many_sparse"), _ROWS_OF_SPARSE),
+    **dict.fromkeys(("serialize_many_sparse", "deserialize_many_sparse"), _ROWS_OF_SPARSE),
+    **dict.fromkeys(("sparse.to_indicator", "sparse_to_indicator"), "use scatter_nd, or one_hot and reduce_any"),
+    **dict.fromkeys(("sparse.reset_shape", "sparse_reset_shape"), "make SparseTensor(x.indices, x.values, shape)"),
+    **dict.fromkeys(("sparse.split", "sparse_split"), "use sparse.slice for each part"),
+    **dict.fromkeys(("sparse.segment_sqrt_n", "sparse_segment_sqrt_n"), "gather rows, and use unsorted_segment_sqrt_n"),
+    **{
+        f"sparse{dot}reduce_{which}_sparse": "reduce the values by their rows with unsorted_segment_sum or _max"
+        for dot in "._"
+        for which in ("sum", "max")
+    },
+    **dict.fromkeys(("op_scope", "variable_op_scope"), "use name_scope and variable_scope with `values`"),
+    "no_regularizer": "leave `regularizer` out",
+    "convert_to_tensor_or_indexed_slices": "use convert_to_tensor, unless it is an IndexedSlices already",
+    **dict.fromkeys(("nest.flatten_dict_items", "nest.assert_shallow_structure"), "use nest.flatten_up_to"),
+    **{
+        f"contrib.opt.{name}Optimizer": _OPTIMIZERS
+        for name in ("Nadam", "AdaMax", "LazyAdam", "AdamW", "MomentumW", "LARS", "MovingAverage")
+    },
+    **dict.fromkeys(("distribute.NcclAllReduce", "distribute.ReductionToOneDevice"), _DEVICES),
+    "image.image_gradients": "subtract slices: image[:, 1:] - image[:, :-1]",
+    "sparse.map_values": "use x.with_values(function(x.values))",
+    "graph_util.remove_training_nodes": "import_graph_def leaves out nothing: use graph_util.extract_sub_graph",
+    "summary.tensor_summary": "use summary.histogram or summary.text",
+    "train.LooperThread": "use threading.Thread, and train.Coordinator to stop it",
+    **dict.fromkeys(("nn.static_bidirectional_rnn", "contrib.rnn.static_bidirectional_rnn"), _STATIC),
+    **dict.fromkeys(("nn.rnn_cell.DeviceWrapper", "contrib.rnn.DeviceWrapper"), _DEVICES),
+    **{
+        f"{where}distributions.{name}": _FAMILIES
+        for where in ("", "contrib.")
+        for name in ("StudentT", "Laplace", "Multinomial", "DirichletMultinomial")
+    },
+    **dict.fromkeys(("keras.datasets.reuters", "keras.datasets.california_housing"), "read the file with numpy.load"),
     "contrib.bayesflow": "removed before TensorFlow 1.15",
     "contrib.lite": "converting models for phones is out of scope",
     "lite": "converting models for phones is out of scope",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import importlib
+import pkgutil
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -14,6 +16,8 @@ from engine.custom import custom_gradient
 
 Gradient = Callable[..., Any]
 
+_HOMES = ("engine.", "dualgrad.extras.", "graph_api.", "tape_api.")
+"""Where operations are made."""
 _registered: dict[str, Gradient] = {"Identity": lambda op, *gradients: gradients}
 
 
@@ -75,7 +79,7 @@ def checked_map(op_type_map: Any) -> dict[str, str]:
         _gradient_of(name)
     known = _known_types()
     for kind in op_type_map:
-        if kind not in known:
+        if kind not in known and kind not in (known := _known_types(load=True)):
             near = difflib.get_close_matches(kind, known, 3)
             warnings.warn(
                 f"gradient_override_map: no operation here has the type {kind!r}, so this changes no gradient"
@@ -85,13 +89,13 @@ def checked_map(op_type_map: Any) -> dict[str, str]:
     return op_type_map
 
 
-def _known_types() -> set[str]:
-    """The types that operations can have."""
-    ours = [
-        m
-        for name, m in list(sys.modules.items())
-        if name.startswith(("engine.", "dualgrad.", "graph_api.", "tape_api."))
-    ]
+def _known_types(load: bool = False) -> set[str]:
+    """The types that operations can have; with `load`, also those in modules that nothing has needed yet."""
+    for home in _HOMES if load else ():
+        if home.partition(".")[0] in sys.modules:
+            for module in pkgutil.walk_packages(importlib.import_module(home[:-1]).__path__, home):
+                importlib.import_module(module.name)
+    ours = [module for name, module in list(sys.modules.items()) if name.startswith(_HOMES)]
     return {x.type for module in ours for x in list(vars(module).values()) if isinstance(x, Op)}
 
 

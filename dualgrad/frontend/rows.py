@@ -35,6 +35,17 @@ class Later:
         return f"{self._module}:{name}"
 
 
+def named(module: str, places: str, names: str) -> list[tuple[str, str]]:
+    """Rows of functions of a module of the engine's ops, whose names in TensorFlow are their own.
+
+    Examples
+    --------
+    >>> named("trig", "{} math.{}", "sin cos")
+    [('engine.ops.trig:sin', 'sin math.sin'), ('engine.ops.trig:cos', 'cos math.cos')]
+    """
+    return [(f"engine.ops.{module}:{name}", places.replace("{}", name)) for name in names.split()]
+
+
 def found(where: str) -> Any:
     """Load the thing at ``"module:name"``, or the module itself."""
     module, _, name = where.partition(":")

@@ -11,7 +11,7 @@ from typing import Any
 
 from dualgrad.frontend import common_names, version1_images
 from dualgrad.frontend.namespace import moved, with_aliases
-from dualgrad.frontend.rows import Later, Old, Table
+from dualgrad.frontend.rows import Later, Old, Table, named
 
 version1_functions = Later("dualgrad.frontend.version1_functions")
 compare = Later("engine.ops.compare")
@@ -23,7 +23,6 @@ joining = Later("engine.ops.joining")
 layers = Later("engine.ops.layers")
 nn = Later("engine.ops.nn")
 partition = Later("engine.ops.partition")
-random = Later("engine.ops.random")
 rearrange = Later("engine.ops.rearrange")
 reduce = Later("engine.ops.reduce")
 shape = Later("engine.ops.shape")
@@ -46,21 +45,19 @@ _OWN: tuple[tuple[Any, str], ...] = (
     (version1_functions.where, "where"),
     (version1_functions.div, "div"),
     (compare.where, "where_v2"),
-    (version1_functions.to_float, "to_float"),
-    (version1_functions.to_double, "to_double"),
-    (version1_functions.to_int32, "to_int32"),
-    (version1_functions.to_int64, "to_int64"),
-    (version1_functions.to_complex64, "to_complex64"),
-    (version1_functions.to_complex128, "to_complex128"),
+    *[
+        (f"dualgrad.frontend.version1_functions:to_{kind}", f"to_{kind}")
+        for kind in ("float", "double", "int32", "int64", "complex64", "complex128")
+    ],
     # ---- reductions
-    (_reduction(reduce.reduce_sum), "reduce_sum math.reduce_sum"),
-    (_reduction(reduce.reduce_mean), "reduce_mean math.reduce_mean"),
-    (_reduction(reduce.reduce_prod), "reduce_prod math.reduce_prod"),
-    (_reduction(extrema.reduce_max), "reduce_max math.reduce_max"),
-    (_reduction(extrema.reduce_min), "reduce_min math.reduce_min"),
-    (_reduction(reduce.reduce_all), "reduce_all math.reduce_all"),
-    (_reduction(reduce.reduce_any), "reduce_any math.reduce_any"),
-    (_reduction(reduce.reduce_logsumexp), "reduce_logsumexp math.reduce_logsumexp"),
+    *[
+        (_reduction(where), names)
+        for module, ops in (
+            ("reduce", "reduce_sum reduce_mean reduce_prod reduce_all reduce_any reduce_logsumexp"),
+            ("extrema", "reduce_max reduce_min"),
+        )
+        for where, names in named(module, "{} math.{}", ops)
+    ],
     (
         Old(
             reduce.count_nonzero,
@@ -143,10 +140,11 @@ _OWN: tuple[tuple[Any, str], ...] = (
     (Old(rearrange.repeat, order=("input", "repeats", "axis", "name")), "repeat"),
     (Old(rearrange.pad, order=("tensor", "paddings", "mode", "name", "constant_values")), "pad"),
     # ---- random numbers that are functions of a seed
-    (random.stateless_uniform, "random.stateless_uniform"),
-    (random.stateless_normal, "random.stateless_normal"),
-    (random.stateless_truncated_normal, "random.stateless_truncated_normal"),
-    (random.stateless_categorical, "random.stateless_categorical"),
+    *named(
+        "random",
+        "random.{}",
+        "stateless_uniform stateless_normal stateless_truncated_normal stateless_categorical",
+    ),
 )
 
 _ALIASES = {

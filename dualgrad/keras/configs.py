@@ -79,6 +79,46 @@ class Configured:
         return cls(**deserialized(dict(config)))
 
 
+class OfFunction:
+    """Base of classes for functions, before a base that is made of a function and of arguments by their names.
+
+    ``class Huber(OfFunction, Base, function=huber, order="delta name")`` takes two arguments, the function's `delta`
+    and the base's `name`, with their defaults unless ``name="huber_loss"`` says another one.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise NotImplementedError(f"{type(self).__name__} has no function: name one, ``class Name(Base, function=f)``")
+
+    def __init_subclass__(cls, function: Callable[..., Any] | None = None, order: str = "", **defaults: Any) -> None:
+        super().__init_subclass__()
+        if function is not None:
+            cls.__init__ = _initializer(cls, function, order, defaults)  # type: ignore[method-assign]
+
+
+def _initializer(cls: type, function: Callable[..., Any], order: str, defaults: Mapping[str, Any]) -> Any:
+    """The ``__init__`` of a class for a function."""
+    base = next(kind for kind in cls.__mro__ if "__init__" in vars(kind) and not issubclass(kind, OfFunction))
+    own, common = (inspect.signature(f).parameters for f in (function, vars(base)["__init__"]))
+    either = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter("self", either)]
+    for name in order.split():
+        default = defaults[name] if name in defaults else (own.get(name) or common[name]).default
+        parameters.append(inspect.Parameter(name, either, default=default))
+    signature = inspect.Signature(parameters)
+
+    def initialize(self: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            bound = signature.bind(self, *args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{cls.__name__}: {error}") from None
+        bound.apply_defaults()
+        arguments = {name: x for name, x in bound.arguments.items() if name != "self"}
+        super(OfFunction, self).__init__(function, **arguments)
+
+    initialize.__signature__ = signature  # type: ignore[attr-defined]
+    return initialize
+
+
 def arguments_of(instance: Any, chain: Sequence[Callable[..., Any]], without: Collection[str] = ()) -> dict[str, Any]:
     """The arguments that an object was made with, and the defaults of the others, by their names.
 

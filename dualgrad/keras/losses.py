@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 from dualgrad.autograph.conversion import current
 from dualgrad.keras import functions as tf
 from dualgrad.keras.activations import logits_of
-from dualgrad.keras.configs import Configured
+from dualgrad.keras.configs import Configured, OfFunction
 from dualgrad.keras.host import Bound
 from dualgrad.keras.lookup import by_name
-from dualgrad.keras.masks import mask_of, masked_weights
+from dualgrad.keras.masks import mask_of, masked_weights, set_mask
 from dualgrad.keras.matching import matched, predictions, reduced
 from dualgrad.keras.settings import epsilon, floatx
 from engine.core.dtypes import float16
@@ -236,7 +238,7 @@ def sparse_categorical_crossentropy(
 ) -> Operand:
     """Cross entropy of integer labels with predicted probabilities (or logits) along the last dimension.
 
-    Labels equal to `ignore_class` give 0.
+    Labels equal to `ignore_class` give 0, and are no part of a mean.
     """
     pred = predictions(y_pred)
     labels = tf.cast(y_true, "int64")
@@ -258,7 +260,9 @@ def sparse_categorical_crossentropy(
     valid = tf.not_equal(labels, ignore_class)
     safe = tf.where(valid, labels, tf.zeros_like(labels))
     each = tf.sparse_softmax_cross_entropy_with_logits(labels=safe, logits=logits)
-    return tf.where(valid, each, tf.zeros_like(each))
+    counted = tf.where(valid, each, tf.zeros_like(each))
+    set_mask(counted, valid)
+    return counted
 
 
 # ---- classes ---------------------------------------------------------------------------------------------------------
@@ -313,7 +317,9 @@ class Loss(Bound, Configured):
         weights = None if sample_weight is None else tensor(sample_weight)
         values = tensor(current(self.call)(tensor(y_true), pred))
         is_mean = self.reduction not in ("sum", "none", None)
-        weights = masked_weights(weights, mask_of(y_pred), dtype_of(values), is_mean)
+        masks = [mask for mask in map(mask_of, (y_pred, values)) if mask is not None]
+        mask = functools.reduce(tf.logical_and, masks) if masks else None
+        weights = masked_weights(weights, mask, dtype_of(values), is_mean)
         return reduced(values, weights, self.reduction)
 
 
@@ -336,18 +342,16 @@ class LossFunctionWrapper(Loss):
         return current(self.fn)(y_true, y_pred, **self.arguments)
 
 
-class _MeanOf(LossFunctionWrapper):
-    """A loss function without further arguments as a `Loss`."""
+class _MeanOf(OfFunction, LossFunctionWrapper):
+    """A loss function as a `Loss`; its own arguments come first."""
 
-    function: Callable[..., Any]
-
-    def __init__(
-        self, reduction: str | None = "sum_over_batch_size", name: str | None = None, dtype: Any = None
-    ) -> None:
-        super().__init__(self.function, reduction, name, dtype)
+    def __init_subclass__(cls, function: Callable[..., Any] | None = None, order: str = "", **defaults: Any) -> None:
+        if function is not None and not order:
+            order = " ".join([*[*inspect.signature(function).parameters][2:], "reduction", "name", "dtype"])
+        super().__init_subclass__(function, order, **defaults)
 
 
-class MeanSquaredError(_MeanOf):
+class MeanSquaredError(_MeanOf, function=mean_squared_error):
     """Mean of `mean_squared_error`.
 
     Examples
@@ -357,174 +361,71 @@ class MeanSquaredError(_MeanOf):
     np.float32(2.5)
     """
 
-    function = staticmethod(mean_squared_error)
 
-
-class MeanAbsoluteError(_MeanOf):
+class MeanAbsoluteError(_MeanOf, function=mean_absolute_error):
     """Mean of `mean_absolute_error`."""
 
-    function = staticmethod(mean_absolute_error)
 
-
-class MeanAbsolutePercentageError(_MeanOf):
+class MeanAbsolutePercentageError(_MeanOf, function=mean_absolute_percentage_error):
     """Mean of `mean_absolute_percentage_error`."""
 
-    function = staticmethod(mean_absolute_percentage_error)
 
-
-class MeanSquaredLogarithmicError(_MeanOf):
+class MeanSquaredLogarithmicError(_MeanOf, function=mean_squared_logarithmic_error):
     """Mean of `mean_squared_logarithmic_error`."""
 
-    function = staticmethod(mean_squared_logarithmic_error)
 
-
-class Huber(LossFunctionWrapper):
+class Huber(_MeanOf, function=huber, name="huber_loss"):
     """Mean of `huber`."""
 
-    def __init__(
-        self,
-        delta: float = 1.0,
-        reduction: str | None = "sum_over_batch_size",
-        name: str = "huber_loss",
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(huber, reduction, name, dtype, delta=delta)
 
-
-class LogCosh(_MeanOf):
+class LogCosh(_MeanOf, function=log_cosh):
     """Mean of `log_cosh`."""
 
-    function = staticmethod(log_cosh)
 
-
-class Hinge(_MeanOf):
+class Hinge(_MeanOf, function=hinge):
     """Mean of `hinge`."""
 
-    function = staticmethod(hinge)
 
-
-class SquaredHinge(_MeanOf):
+class SquaredHinge(_MeanOf, function=squared_hinge):
     """Mean of `squared_hinge`."""
 
-    function = staticmethod(squared_hinge)
 
-
-class CategoricalHinge(_MeanOf):
+class CategoricalHinge(_MeanOf, function=categorical_hinge):
     """Mean of `categorical_hinge`."""
 
-    function = staticmethod(categorical_hinge)
 
-
-class Poisson(_MeanOf):
+class Poisson(_MeanOf, function=poisson):
     """Mean of `poisson`."""
 
-    function = staticmethod(poisson)
 
-
-class KLDivergence(_MeanOf):
+class KLDivergence(_MeanOf, function=kl_divergence):
     """Mean of `kl_divergence`."""
 
-    function = staticmethod(kl_divergence)
 
-
-class CosineSimilarity(LossFunctionWrapper):
+class CosineSimilarity(_MeanOf, function=cosine_similarity):
     """Mean of `cosine_similarity`."""
 
-    def __init__(
-        self,
-        axis: int = -1,
-        reduction: str | None = "sum_over_batch_size",
-        name: str = "cosine_similarity",
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(cosine_similarity, reduction, name, dtype, axis=axis)
 
-
-class BinaryCrossentropy(LossFunctionWrapper):
+class BinaryCrossentropy(_MeanOf, function=binary_crossentropy):
     """Mean of `binary_crossentropy`."""
 
-    def __init__(
-        self,
-        from_logits: bool = False,
-        label_smoothing: float = 0.0,
-        axis: int = -1,
-        reduction: str | None = "sum_over_batch_size",
-        name: str = "binary_crossentropy",
-        dtype: Any = None,
-    ) -> None:
-        options = {"from_logits": from_logits, "label_smoothing": label_smoothing, "axis": axis}
-        super().__init__(binary_crossentropy, reduction, name, dtype, **options)
 
-
-class CategoricalCrossentropy(LossFunctionWrapper):
+class CategoricalCrossentropy(_MeanOf, function=categorical_crossentropy):
     """Mean of `categorical_crossentropy`."""
 
-    def __init__(
-        self,
-        from_logits: bool = False,
-        label_smoothing: float = 0.0,
-        axis: int = -1,
-        reduction: str | None = "sum_over_batch_size",
-        name: str = "categorical_crossentropy",
-        dtype: Any = None,
-    ) -> None:
-        options = {"from_logits": from_logits, "label_smoothing": label_smoothing, "axis": axis}
-        super().__init__(categorical_crossentropy, reduction, name, dtype, **options)
 
-
-class SparseCategoricalCrossentropy(LossFunctionWrapper):
+class SparseCategoricalCrossentropy(
+    _MeanOf, function=sparse_categorical_crossentropy, order="from_logits ignore_class reduction axis name dtype"
+):
     """Mean of `sparse_categorical_crossentropy`."""
 
-    def __init__(
-        self,
-        from_logits: bool = False,
-        ignore_class: int | None = None,
-        reduction: str | None = "sum_over_batch_size",
-        axis: int = -1,
-        name: str = "sparse_categorical_crossentropy",
-        dtype: Any = None,
-    ) -> None:
-        options = {"from_logits": from_logits, "ignore_class": ignore_class, "axis": axis}
-        super().__init__(sparse_categorical_crossentropy, reduction, name, dtype, **options)
 
-
-class BinaryFocalCrossentropy(LossFunctionWrapper):
+class BinaryFocalCrossentropy(_MeanOf, function=binary_focal_crossentropy):
     """Mean of `binary_focal_crossentropy`."""
 
-    def __init__(
-        self,
-        apply_class_balancing: bool = False,
-        alpha: float = 0.25,
-        gamma: float = 2.0,
-        from_logits: bool = False,
-        label_smoothing: float = 0.0,
-        axis: int = -1,
-        reduction: str | None = "sum_over_batch_size",
-        name: str = "binary_focal_crossentropy",
-        dtype: Any = None,
-    ) -> None:
-        options = {"apply_class_balancing": apply_class_balancing, "alpha": alpha, "gamma": gamma, "axis": axis}
-        options |= {"from_logits": from_logits, "label_smoothing": label_smoothing}
-        super().__init__(binary_focal_crossentropy, reduction, name, dtype, **options)
 
-
-class CategoricalFocalCrossentropy(LossFunctionWrapper):
+class CategoricalFocalCrossentropy(_MeanOf, function=categorical_focal_crossentropy):
     """Mean of `categorical_focal_crossentropy`."""
-
-    def __init__(
-        self,
-        alpha: float = 0.25,
-        gamma: float = 2.0,
-        from_logits: bool = False,
-        label_smoothing: float = 0.0,
-        axis: int = -1,
-        reduction: str | None = "sum_over_batch_size",
-        name: str = "categorical_focal_crossentropy",
-        dtype: Any = None,
-    ) -> None:
-        options = {"alpha": alpha, "gamma": gamma, "axis": axis}
-        options |= {"from_logits": from_logits, "label_smoothing": label_smoothing}
-        super().__init__(categorical_focal_crossentropy, reduction, name, dtype, **options)
 
 
 MSE = mse = mean_squared_error

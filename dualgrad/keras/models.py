@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any, Self
 
+import numpy as np
+
+from dualgrad.files import limits
 from dualgrad.keras import functions as tf
 from dualgrad.keras.calls import described, made_again
 from dualgrad.keras.configs import deserialized, serialized
@@ -109,6 +113,16 @@ class Model(Trainer, Layer):
         return named if named and all(named) else [f"args_{i}" for i in range(len(nest.flatten(self.input_avals())))]
 
     _built_for: Any = None
+
+    def build(self, input_shape: Any = None) -> None:
+        """Build all layers for inputs of the given shapes (with the batch dimension): the model is called with zeros.
+
+        Parameters
+        ----------
+        input_shape : tuple of int or None, or a dict or list of these
+        """
+        if input_shape is not None and not self.built and self._built_for is None:
+            self(_zeros_of(input_shape))
 
     def _build_for(self, first: Any, by_name: Mapping[str, Any]) -> None:
         self._built_for = nest.map_structure(lambda x: aval_of(x), first)
@@ -275,6 +289,16 @@ class Sequential(Model):
     def layers(self) -> list[Layer]:
         """The layers, without an `InputLayer`."""
         return [layer for layer in self._stack if not isinstance(layer, InputLayer)]
+
+
+def _zeros_of(shape: Any) -> Any:
+    if isinstance(shape, Mapping):
+        return {name: _zeros_of(each) for name, each in shape.items()}
+    if isinstance(shape, (list, tuple)) and not all(n is None or isinstance(n, int) for n in shape):
+        return [_zeros_of(each) for each in shape]
+    dims = [1 if n is None else n for n in TensorShape(shape).as_tuple() or ()]
+    limits.spend(4 * math.prod(dims), f"a model for inputs of shape {dims}")
+    return np.zeros(dims, np.float32)
 
 
 def _like_input(x: Any, symbol: Any) -> Any:

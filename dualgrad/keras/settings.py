@@ -72,55 +72,13 @@ def shape(x: Any) -> Operand:
     return tf.shape(x)
 
 
-@operands("x")
-def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Operand:
-    """The sum over some axes."""
-    return tf.reduce_sum(x, axis=axis, keepdims=keepdims)
-
-
-@operands("x")
-def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Operand:
-    """The mean over some axes."""
-    return tf.reduce_mean(x, axis=axis, keepdims=keepdims)
-
-
-@operands("x")
-def var(x: Any, axis: Any = None, keepdims: bool = False) -> Operand:
-    """The variance over some axes."""
-    return tf.reduce_variance(x, axis=axis, keepdims=keepdims)
-
-
-@operands("x")
-def max(x: Any, axis: Any = None, keepdims: bool = False) -> Operand:
-    """The largest element over some axes."""
-    return tf.reduce_max(x, axis=axis, keepdims=keepdims)
-
-
-@operands("x")
-def min(x: Any, axis: Any = None, keepdims: bool = False) -> Operand:
-    """The smallest element over some axes."""
-    return tf.reduce_min(x, axis=axis, keepdims=keepdims)
-
-
-@operands("x")
-def square(x: Any) -> Operand:
-    """``x * x``."""
-    return tf.square(x)
-
-
-@operands("x")
-def transpose(x: Any) -> Operand:
-    """`x` with its dimensions in the opposite order."""
-    return tf.transpose(x)
-
-
 @operands("x", "y")
 def dot(x: Any, y: Any) -> Operand:
     """The matrix product."""
     return tf.matmul(x, y)
 
 
-def _of_the_engine(name: str, *others: str) -> Any:
+def of_the_engine(name: str, *others: str, doc: str = "") -> Any:
     """A function of the engine's with the same meaning."""
 
     @operands("x", *others)
@@ -128,16 +86,30 @@ def _of_the_engine(name: str, *others: str) -> Any:
         return getattr(tf, name)(x, *more)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"``tf.{name}``."
+    function.__doc__ = doc or f"``tf.{name}``."
     return function
 
 
-abs, cos, exp, log, ones_like, round, sigmoid, sign, sin, sqrt, stop_gradient, tanh, zeros_like = (
-    *map(_of_the_engine, ("abs", "cos", "exp", "log", "ones_like", "round", "sigmoid", "sign", "sin", "sqrt")),
-    *map(_of_the_engine, ("stop_gradient", "tanh", "zeros_like")),
+def _over_axes(name: str, doc: str) -> Any:
+    @operands("x")
+    def function(x: Any, axis: Any = None, keepdims: bool = False) -> Operand:
+        return getattr(tf, name)(x, axis=axis, keepdims=keepdims)
+
+    function.__name__ = function.__qualname__ = name.removeprefix("reduce_")
+    function.__doc__ = doc
+    return function
+
+
+sum, mean = _over_axes("reduce_sum", "The sum over some axes."), _over_axes("reduce_mean", "The mean over some axes.")
+var = _over_axes("reduce_variance", "The variance over some axes.")
+max = _over_axes("reduce_max", "The largest element over some axes.")
+min = _over_axes("reduce_min", "The smallest element over some axes.")
+abs, cos, exp, log, ones_like, round, sigmoid, sign, sin, sqrt, square, stop_gradient, tanh, transpose, zeros_like = (
+    *map(of_the_engine, ("abs", "cos", "exp", "log", "ones_like", "round", "sigmoid", "sign", "sin", "sqrt")),
+    *map(of_the_engine, ("square", "stop_gradient", "tanh", "transpose", "zeros_like")),
 )
 equal, greater, less, maximum, minimum, not_equal, pow = (
-    _of_the_engine(name, "y") for name in ("equal", "greater", "less", "maximum", "minimum", "not_equal", "pow")
+    of_the_engine(name, "y") for name in ("equal", "greater", "less", "maximum", "minimum", "not_equal", "pow")
 )
 
 

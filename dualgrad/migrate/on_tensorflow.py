@@ -22,7 +22,8 @@ import numpy as np
 
 from dualgrad.migrate.census import Census, Counting
 from dualgrad.migrate.environment import machine
-from dualgrad.migrate.recorder import Recorder, finished
+from dualgrad.migrate.patching import replaced
+from dualgrad.migrate.recorder import Recorder, finished, place_in
 from dualgrad.migrate.run import execute
 from dualgrad.migrate.watch import user_site
 from dualgrad.migrate.watch_tapes import Step
@@ -99,10 +100,9 @@ class Watcher:
     def sessions(self) -> Iterator[None]:
         """Record the runs of sessions inside the ``with`` block."""
         base: Any = import_module("tensorflow.python.client.session").BaseSession
-        usual = base.run
 
-        def watched(
-            session: Any, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
+        def run(
+            usual: Any, session: Any, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
         ) -> Any:
             if self._busy:
                 return usual(session, fetches, feed_dict, options, run_metadata)
@@ -112,11 +112,8 @@ class Watcher:
             finally:
                 self._busy = False
 
-        base.run = watched
-        try:
+        with replaced((base, "run", run)):
             yield
-        finally:
-            base.run = usual
 
     def _run(self, session: Any, usual: Callable[..., Any], fetches: Any, feed_dict: Any, *more: Any) -> list[Any]:
         graph, recorder, site = session.graph, self.recorder, user_site(3)
@@ -126,7 +123,7 @@ class Watcher:
             graph.as_graph_element(_of_variable(k)): v for k, v in (feed_dict or {}).items() if not isinstance(k, tuple)
         }
         kind = "run", id(graph), tuple(map(id, flat)), tuple(map(id, feeds))
-        keep, ops = recorder.wanted(kind)
+        keep, ops = recorder.should_keep(kind)
         recorder.count += 1
         recorder.seen[kind] += 1
         if not keep:
@@ -135,8 +132,8 @@ class Watcher:
         extra = self._inner(graph, flat, feeds) if ops else []
         step = {
             "kind": "run",
-            "session": _place(recorder.sessions, session),
-            "graph": _place(recorder.graphs, graph),
+            "session": place_in(recorder.sessions, session),
+            "graph": place_in(recorder.graphs, graph),
             "site": recorder.site(site),
             "fetches": [x.name for x in flat],
             "feeds": {t.name: recorder.writer.put(_as_fed(t, v)) for t, v in feeds.items()},
@@ -231,10 +228,9 @@ class Watcher:
     def tapes(self, tf: Any) -> Iterator[None]:
         """Record gradients of tapes outside of functions inside the ``with`` block."""
         tape: Any = import_module("tensorflow").GradientTape
-        usual = tape.gradient
         nest = import_module("tensorflow").nest
 
-        def watched(self_: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
+        def gradient(usual: Any, self_: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
             result = usual(self_, target, sources, *args, **kwargs)
             targets, flat, gradients = nest.flatten(target), nest.flatten(sources), nest.flatten(result)
             if all(hasattr(x, "numpy") for x in [*targets, *flat]) and len(flat) == len(gradients):
@@ -243,11 +239,8 @@ class Watcher:
                 self.recorder.keep_step(Step("gradient", user_site(2), ends, gave, {}, {}))
             return result
 
-        tape.gradient = watched
-        try:
+        with replaced((tape, "gradient", gradient)):
             yield
-        finally:
-            tape.gradient = usual
 
 
 def _user_frame(traceback: Any) -> tuple[str, int]:
@@ -260,14 +253,6 @@ def _user_frame(traceback: Any) -> tuple[str, int]:
 
 def _dims(x: Any) -> list[int | None] | None:
     return None if x.shape.rank is None else [None if d is None else int(d) for d in x.shape.as_list()]
-
-
-def _place(known: list[Any], one: Any) -> int:
-    for i, other in enumerate(known):
-        if other is one:
-            return i
-    known.append(one)
-    return len(known) - 1
 
 
 def _of_variable(x: Any) -> Any:

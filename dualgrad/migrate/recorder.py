@@ -94,7 +94,7 @@ class Recorder:
 
     # ---- which -------------------------------------------------------------------------------------------------------
 
-    def wanted(self, kind: Any) -> tuple[bool, bool]:
+    def should_keep(self, kind: Any) -> tuple[bool, bool]:
         """Whether to keep one more of a kind, and the values of its operations."""
         with self._lock:
             n, every = self.seen[kind], self.sampling.every
@@ -113,7 +113,7 @@ class Recorder:
         """Make a run; ask for the values of operations besides, if they are to be kept."""
         if made.minimizes:
             return compute(made.flat)
-        keep, ops = self.wanted(_kind(made))
+        keep, ops = self.should_keep(_kind(made))
         nodes = needed(made) if keep else []
         extra = [x for n in nodes for x in (n.outputs if ops or takes(n) else draw(n)) if fetchable(x)]
         if not extra:
@@ -122,7 +122,7 @@ class Recorder:
         found = dict(zip([x.name for x in extra], values[len(made.flat) :], strict=True))
         told: dict[str, Any] = {"draws": _draws_of(nodes, found)}
         taken = [x.name for n in nodes if takes(n) for x in n.outputs]
-        told["taken"] = {name: self._put(found[name]) for name in taken if is_data(found.get(name))}
+        told["taken"] = {name: self._store(found[name]) for name in taken if is_data(found.get(name))}
         if ops:
             told["ops"] = {name: self._value(value) for name, value in found.items() if is_data(value)}
         with self._lock:
@@ -134,29 +134,29 @@ class Recorder:
         with self._lock:
             self.count += 1
             progress.step(f"{len(self.steps)} kept")
-            keep, _ = self.wanted(_kind(made))
+            keep, _ = self.should_keep(_kind(made))
             self.seen[_kind(made)] += 1
             extra = self._extra.pop(id(made), {})
             first = self._first.setdefault(_kind(made), self.count - 1)
             if not keep:
                 fed = [digest(v) for v in made.fed if is_data(v)]
                 given = [digest(v) if is_data(v) else None for v in made.results]
-                self.rest.append([self.count - 1, first, fed, given, _said(made.error)])
+                self.rest.append([self.count - 1, first, fed, given, _error_text(made.error)])
                 return
             before, after = made.variables("before"), made.variables("after")
             step = {
                 "kind": "run",
-                "session": _index(self.sessions, made.session),
-                "graph": _index(self.graphs, made.graph),
+                "session": place_in(self.sessions, made.session),
+                "graph": place_in(self.graphs, made.graph),
                 "site": self.site(made.site),
                 "fetches": [x.name for x in made.flat],
-                "feeds": {t.name: self._put(v) for t, v in zip(made.feeds, made.fed, strict=True) if is_data(v)},
-                "results": [self._put(v) if is_data(v) else None for v in made.results],
+                "feeds": {t.name: self._store(v) for t, v in zip(made.feeds, made.fed, strict=True) if is_data(v)},
+                "results": [self._store(v) if is_data(v) else None for v in made.results],
             }
             if threading.current_thread() is not threading.main_thread():
                 step["thread"] = True
             if made.error is not None:
-                step["error"] = _said(made.error)
+                step["error"] = _error_text(made.error)
             self.add(step, before, after, extra)
 
     def keep_step(self, made: Step) -> None:
@@ -165,28 +165,28 @@ class Recorder:
             self.count += 1
             progress.step(f"{len(self.steps)} kept")
             kind = made.kind, self.site(made.site)[0], made.site[1], *made.given, *made.gave
-            keep, _ = self.wanted(kind)
+            keep, _ = self.should_keep(kind)
             self.seen[kind] += 1
             if keep:
                 step: dict[str, Any] = {"kind": made.kind, "site": self.site(made.site), "fetches": list(made.gave)}
-                step["feeds"] = {name: self._put(v) for name, v in made.given.items() if v is not None}
-                step["results"] = [None if v is None else self._put(v) for v in made.gave.values()]
+                step["feeds"] = {name: self._store(v) for name, v in made.given.items() if v is not None}
+                step["results"] = [None if v is None else self._store(v) for v in made.gave.values()]
                 self.add(step, made.before, made.after, {})
 
     def add(self, step: dict[str, Any], before: dict[str, Any], after: dict[str, Any], extra: dict[str, Any]) -> None:
         """Take down a step with the variables; of those afterwards only what has changed."""
-        step["before"] = {name: self._put(v) for name, v in before.items()}
-        later = {name: self._put(v) for name, v in after.items()}
+        step["before"] = {name: self._store(v) for name, v in before.items()}
+        later = {name: self._store(v) for name, v in after.items()}
         step["after"] = {n: d for n, d in later.items() if d["hash"] != step["before"].get(n, {}).get("hash")}
         self.steps.append({"number": self.count - 1, **step, **extra})
 
-    def _put(self, value: Any) -> dict[str, Any]:
+    def _store(self, value: Any) -> dict[str, Any]:
         with self._lock:  # threads that feed queues run sessions too
             return self.writer.put(value)
 
     def _value(self, value: Any) -> dict[str, Any]:
         """The form in which an operation's value is kept."""
-        return self._put(value) if np.size(value) <= WHOLE else described(value)
+        return self._store(value) if np.size(value) <= WHOLE else described(value)
 
     # ---- the rest ----------------------------------------------------------------------------------------------------
 
@@ -269,7 +269,7 @@ class Both(io.TextIOBase):
 # ---- what runs are made of -------------------------------------------------------------------------------------------
 
 
-def _index(known: list[Any], one: Any) -> int:
+def place_in(known: list[Any], one: Any) -> int:
     """The place of an object in a list, to which it is added if need be."""
     for i, other in enumerate(known):
         if other is one:
@@ -282,7 +282,7 @@ def _kind(made: Run) -> tuple[Any, ...]:
     return "run", id(made.graph), tuple(map(id, made.flat)), tuple(map(id, made.feeds))
 
 
-def _said(error: BaseException | None) -> str | None:
+def _error_text(error: BaseException | None) -> str | None:
     return None if error is None else f"{type(error).__name__}: {error}".splitlines()[0]
 
 

@@ -22,43 +22,47 @@ _ABC = (
 )
 
 
-def _of(module: str, since: str, pairs: str) -> dict[str, tuple[str, str]]:
+def _rows_of(module: str, since: str, pairs: str) -> dict[str, tuple[str, str]]:
     """Rows of a module from ``"name=expression"``; an underscore in an expression's module is a dot."""
     rows = (pair.partition("=") for pair in pairs.split())
     return {f"{module}.{name}": (now, since) for name, _, now in rows}
 
 
 REMOVED: dict[str, tuple[str, str]] = {
-    **_of("numpy", "NumPy 1.24", "bool=bool complex=complex float=float int=int object=object str=str unicode=str"),
-    **_of("numpy", "NumPy 1.20", "long=int"),
-    **_of("numpy", _NUMPY_20, "Inf=numpy.inf Infinity=numpy.inf NAN=numpy.nan NaN=numpy.nan infty=numpy.inf"),
-    **_of("numpy", _NUMPY_20, "PINF=numpy.inf NINF=-numpy.inf PZERO=0.0 NZERO=-0.0"),
-    **_of("numpy", _NUMPY_20, "float_=numpy.float64 complex_=numpy.complex128 cfloat=numpy.complex128"),
-    **_of("numpy", _NUMPY_20, "longfloat=numpy.longdouble singlecomplex=numpy.complex64 string_=numpy.bytes_"),
-    **_of("numpy", _NUMPY_20, "unicode_=numpy.str_ bool8=numpy.bool_ int0=numpy.intp uint0=numpy.uintp"),
-    **_of("numpy", _NUMPY_20, "alltrue=numpy.all sometrue=numpy.any product=numpy.prod cumproduct=numpy.cumprod"),
-    **_of("numpy", _NUMPY_20, "mat=numpy.asmatrix round_=numpy.round row_stack=numpy.vstack"),
-    **_of("numpy", _NUMPY_20, "in1d=numpy.isin trapz=numpy.trapezoid safe_eval=ast.literal_eval"),
-    **_of("PIL.Image", "Pillow 10", "ANTIALIAS=PIL.Image.LANCZOS CUBIC=PIL.Image.BICUBIC LINEAR=PIL.Image.BILINEAR"),
+    **_rows_of(
+        "numpy", "NumPy 1.24", "bool=bool complex=complex float=float int=int object=object str=str unicode=str"
+    ),
+    **_rows_of("numpy", "NumPy 1.20", "long=int"),
+    **_rows_of("numpy", _NUMPY_20, "Inf=numpy.inf Infinity=numpy.inf NAN=numpy.nan NaN=numpy.nan infty=numpy.inf"),
+    **_rows_of("numpy", _NUMPY_20, "PINF=numpy.inf NINF=-numpy.inf PZERO=0.0 NZERO=-0.0"),
+    **_rows_of("numpy", _NUMPY_20, "float_=numpy.float64 complex_=numpy.complex128 cfloat=numpy.complex128"),
+    **_rows_of("numpy", _NUMPY_20, "longfloat=numpy.longdouble singlecomplex=numpy.complex64 string_=numpy.bytes_"),
+    **_rows_of("numpy", _NUMPY_20, "unicode_=numpy.str_ bool8=numpy.bool_ int0=numpy.intp uint0=numpy.uintp"),
+    **_rows_of("numpy", _NUMPY_20, "alltrue=numpy.all sometrue=numpy.any product=numpy.prod cumproduct=numpy.cumprod"),
+    **_rows_of("numpy", _NUMPY_20, "mat=numpy.asmatrix round_=numpy.round row_stack=numpy.vstack"),
+    **_rows_of("numpy", _NUMPY_20, "in1d=numpy.isin trapz=numpy.trapezoid safe_eval=ast.literal_eval"),
+    **_rows_of(
+        "PIL.Image", "Pillow 10", "ANTIALIAS=PIL.Image.LANCZOS CUBIC=PIL.Image.BICUBIC LINEAR=PIL.Image.BILINEAR"
+    ),
     "numpy.asfarray": ("lambda a, dtype=float: numpy.asarray(a, dtype)", _NUMPY_20),
     "numpy.msort": ("lambda a: numpy.sort(a, axis=0)", _NUMPY_20),
     "numpy.asscalar": ("lambda a: a.item()", "NumPy 1.23"),
     "numpy.rank": ("numpy.ndim", "NumPy 1.18"),
     "numpy.linalg.linalg": ("numpy.linalg", _NUMPY_20),
-    **_of("scipy.misc", "SciPy 1.3", "comb=scipy.special.comb factorial=scipy.special.factorial"),
-    **_of("scipy.misc", "SciPy 1.3", "logsumexp=scipy.special.logsumexp"),
-    **_of("scipy.integrate", "SciPy 1.14", "cumtrapz=scipy.integrate.cumulative_trapezoid"),
-    **_of("scipy.integrate", "SciPy 1.14", "simps=scipy.integrate.simpson trapz=scipy.integrate.trapezoid"),
-    **_of("scipy.signal", "SciPy 1.13", "gaussian=scipy.signal.windows.gaussian hann=scipy.signal.windows.hann"),
-    **_of("scipy.signal", "SciPy 1.13", "hamming=scipy.signal.windows.hamming"),
+    **_rows_of("scipy.misc", "SciPy 1.3", "comb=scipy.special.comb factorial=scipy.special.factorial"),
+    **_rows_of("scipy.misc", "SciPy 1.3", "logsumexp=scipy.special.logsumexp"),
+    **_rows_of("scipy.integrate", "SciPy 1.14", "cumtrapz=scipy.integrate.cumulative_trapezoid"),
+    **_rows_of("scipy.integrate", "SciPy 1.14", "simps=scipy.integrate.simpson trapz=scipy.integrate.trapezoid"),
+    **_rows_of("scipy.signal", "SciPy 1.13", "gaussian=scipy.signal.windows.gaussian hann=scipy.signal.windows.hann"),
+    **_rows_of("scipy.signal", "SciPy 1.13", "hamming=scipy.signal.windows.hamming"),
     **{f"collections.{name}": (f"collections.abc.{name}", "Python 3.10") for name in _ABC.split()},
-    **_of("time", "Python 3.8", "clock=time.perf_counter"),
-    **_of("fractions", "Python 3.9", "gcd=math.gcd"),
-    **_of("itertools", "Python 3", "ifilter=filter imap=map izip=zip izip_longest=itertools.zip_longest"),
-    **_of("os", "Python 3", "getcwdu=os.getcwd"),
-    **_of("string", "Python 3", "letters=string.ascii_letters lowercase=string.ascii_lowercase"),
-    **_of("string", "Python 3", "uppercase=string.ascii_uppercase maketrans=str.maketrans"),
-    **_of("sys", "Python 3", "maxint=sys.maxsize"),
+    **_rows_of("time", "Python 3.8", "clock=time.perf_counter"),
+    **_rows_of("fractions", "Python 3.9", "gcd=math.gcd"),
+    **_rows_of("itertools", "Python 3", "ifilter=filter imap=map izip=zip izip_longest=itertools.zip_longest"),
+    **_rows_of("os", "Python 3", "getcwdu=os.getcwd"),
+    **_rows_of("string", "Python 3", "letters=string.ascii_letters lowercase=string.ascii_lowercase"),
+    **_rows_of("string", "Python 3", "uppercase=string.ascii_uppercase maketrans=str.maketrans"),
+    **_rows_of("sys", "Python 3", "maxint=sys.maxsize"),
     "inspect.getargspec": ("dualgrad.migrate.internal_tools.getargspec", "Python 3.11"),
     "dict.has_key": ("lambda self, key: key in self", "Python 3"),
     "dict.iteritems": ("dict.items", "Python 3"),

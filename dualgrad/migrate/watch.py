@@ -21,7 +21,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, Literal
@@ -30,6 +30,7 @@ import numpy as np
 
 from dualgrad.frontend.tracebacks import is_ours
 from dualgrad.migrate.judge import judge
+from dualgrad.migrate.patching import replaced
 from dualgrad.migrate.run import run
 from engine.core.variable import variable_handle
 from graph_api.graph import Graph
@@ -184,7 +185,6 @@ def watching(observer: Observer, around: Around = as_asked) -> Iterator[None]:
         ``around(run, compute)`` gives the results of `run`, which has none yet. ``compute(elements)`` runs the session
         with ``run.fed``; more may be asked of it, or nothing at all.
     """
-    usual = Session.run
 
     def told(made: Run, compute: Callable[[Sequence[Any]], list[Any]]) -> None:
         made._before = dict(made.session._state.values)
@@ -197,8 +197,8 @@ def watching(observer: Observer, around: Around = as_asked) -> Iterator[None]:
             made._after = dict(made.session._state.values)
             observer(made)
 
-    def watched(
-        self: Session, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
+    def run(
+        usual: Any, self: Session, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
         if _quiet.depth:
             return usual(self, fetches, feed_dict, options, run_metadata)
@@ -227,55 +227,40 @@ def watching(observer: Observer, around: Around = as_asked) -> Iterator[None]:
         results = made.results[0] if pack is None else pack(made.results)
         return results if beside is None else [results, *more]
 
-    minimize, tell = ScipyOptimizerInterface.minimize, monitored.telling
-    Session.run = watched  # type: ignore[method-assign]
-    ScipyOptimizerInterface.minimize = _minimized(minimize, told)  # type: ignore[method-assign]
-    monitored.telling = _telling(tell)
-    try:
+    minimize = ScipyOptimizerInterface, "minimize", partial(_minimize, told)
+    with replaced((Session, "run", run), minimize, (monitored, "telling", _tell)):
         yield
-    finally:
-        monitored.telling = tell
-        Session.run = usual  # type: ignore[method-assign, assignment]
-        ScipyOptimizerInterface.minimize = minimize  # type: ignore[method-assign]
 
 
-def _minimized(minimize: Callable[..., Any], told: Callable[..., Any]) -> Callable[..., Any]:
-    """``ScipyOptimizerInterface.minimize`` as one run."""
+def _minimize(
+    told: Callable[..., Any], usual: Callable[..., Any], self: ScipyOptimizerInterface, session: Any = None,
+    feed_dict: Any = None, fetches: Any = None, *rest: Any, **options: Any,
+) -> None:  # fmt: skip
+    """Minimize by SciPy, as one run."""
+    session = self.session_for(session)
+    feeds, values = session._feeds(feed_dict)[:2] if feed_dict else ((), ())
+    made = Run(session, self.operation, [self.operation], list(feeds), list(values), user_site(2), minimizes=True)
+    made.watched = list(session._resolve(fetches)[0]) if fetches else []
 
-    def minimized(
-        self: ScipyOptimizerInterface, session: Any = None, feed_dict: Any = None, fetches: Any = None, *rest: Any,
-        **options: Any,
-    ) -> None:  # fmt: skip
-        session = self.session_for(session)
-        feeds, values = session._feeds(feed_dict)[:2] if feed_dict else ((), ())
-        made = Run(session, self.operation, [self.operation], list(feeds), list(values), user_site(2), minimizes=True)
-        made.watched = list(session._resolve(fetches)[0]) if fetches else []
-
-        def compute(wanted: Sequence[Any]) -> list[Any]:
-            _quiet.depth += 1
-            try:
-                minimize(self, session, dict(zip(made.feeds, made.fed, strict=True)), fetches, *rest, **options)
-            finally:
-                _quiet.depth -= 1
-            return [None for _ in wanted]
-
-        told(made, compute)
-
-    return minimized
-
-
-def _telling(tell: Callable[..., Any]) -> Callable[..., Any]:
-    """`graph_api.legacy.monitored.telling`, where runs that hooks of the library make are none of the program's."""
-
-    def telling(hook: Any, method: str, *args: Any) -> Any:
-        hidden = monitored.is_of_library(hook)
-        _quiet.depth += hidden
+    def compute(wanted: Sequence[Any]) -> list[Any]:
+        _quiet.depth += 1
         try:
-            return tell(hook, method, *args)
+            usual(self, session, dict(zip(made.feeds, made.fed, strict=True)), fetches, *rest, **options)
         finally:
-            _quiet.depth -= hidden
+            _quiet.depth -= 1
+        return [None for _ in wanted]
 
-    return telling
+    told(made, compute)
+
+
+def _tell(usual: Callable[..., Any], hook: Any, method: str, *args: Any) -> Any:
+    """Tell a hook; runs that hooks of the library make are none of the program's."""
+    hidden = monitored.is_of_library(hook)
+    _quiet.depth += hidden
+    try:
+        return usual(hook, method, *args)
+    finally:
+        _quiet.depth -= hidden
 
 
 def watch_program(

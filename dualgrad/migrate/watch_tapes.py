@@ -28,11 +28,10 @@ from typing import Any
 import numpy as np
 
 from dualgrad.files.events import EventFileWriter
+from dualgrad.migrate.patching import replaced
 from dualgrad.migrate.watch import Site, user_site
 from engine.core import nest
 from engine.core.eager import EagerTensor
-from engine.core.operands import Operation
-from engine.core.value import Value
 from engine.core.variable import Variable as AnyVariable
 from engine.gradient_tape import GradientTape
 from engine.ops.indexed_slices import IndexedSlices
@@ -68,60 +67,48 @@ class Step:
 @contextmanager
 def watching_tapes(observer: Callable[[Step], Any]) -> Iterator[None]:
     """Tell `observer` of every gradient and every step on eager values inside the ``with`` block."""
-    gradient, apply = GradientTape.gradient, Optimizer.apply_gradients
 
-    def watched_gradient(self: GradientTape, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
-        result = gradient(self, target, sources, *args, **kwargs)
+    def gradient(usual: Any, self: GradientTape, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
+        result = usual(self, target, sources, *args, **kwargs)
         targets, flat = nest.flatten(target), nest.flatten(sources)
         if all(isinstance(x, (EagerTensor, AnyVariable)) for x in [*targets, *flat]):
             ends = _named(targets, "target") | _named(flat, "source")
             gradients = nest.flatten(result)
             gave = dict(zip(_named(flat, "source"), map(value, gradients), strict=True))
-            observer(Step("gradient", user_site(2), ends, gave, {}, {}))
+            observer(Step("gradient", user_site(3), ends, gave, {}, {}))
         return result
 
-    def watched_apply(
-        self: Optimizer, grads_and_vars: Iterable[Any], *args: Any, **kwargs: Any
-    ) -> Operation | Value | None:
+    def apply(usual: Any, self: Optimizer, grads_and_vars: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
         pairs = list(grads_and_vars)
         variables = [v for _, v in pairs]
         if not all(isinstance(v, AnyVariable) and eager(v) for v in variables):
-            return apply(self, pairs, *args, **kwargs)
+            return usual(self, pairs, *args, **kwargs)
         before = _named([*variables, *kept_by(self, variables)], "variable")
-        result = apply(self, pairs, *args, **kwargs)
+        result = usual(self, pairs, *args, **kwargs)
         names = _named(variables, "variable")
         gradients = {f"gradient of {n}": value(g) for n, (g, _) in zip(names, pairs, strict=True)}
         after = _named([*variables, *kept_by(self, variables)], "variable")
-        observer(Step("apply", user_site(2), gradients, {}, before, after))
+        observer(Step("apply", user_site(3), gradients, {}, before, after))
         return result
 
-    GradientTape.gradient = watched_gradient  # type: ignore[method-assign]
-    Optimizer.apply_gradients = watched_apply  # type: ignore[method-assign]
-    try:
+    with replaced((GradientTape, "gradient", gradient), (Optimizer, "apply_gradients", apply)):
         yield
-    finally:
-        GradientTape.gradient = gradient  # type: ignore[method-assign]
-        Optimizer.apply_gradients = apply  # type: ignore[method-assign]
 
 
 @contextmanager
 def noting_initial_values() -> Iterator[dict[int, Any]]:
     """Note the array with which each eager variable is made inside the ``with`` block, by the variable's identity."""
-    usual = Variable.__init__
     initial: dict[int, Any] = {}
     alive = []  # so that no other gets its identity
 
-    def noted(self: Any, *args: Any, **kwargs: Any) -> None:
+    def make(usual: Any, self: Any, *args: Any, **kwargs: Any) -> None:
         usual(self, *args, **kwargs)
         # no look at it: while a function is traced, that would keep it from being a program
         initial[id(self)] = np.array(self._tensor._array)
         alive.append(self)
 
-    Variable.__init__ = noted  # type: ignore[method-assign]
-    try:
+    with replaced((Variable, "__init__", make)):
         yield initial
-    finally:
-        Variable.__init__ = usual  # type: ignore[method-assign]
 
 
 @contextmanager
@@ -130,26 +117,23 @@ def noting_events() -> Iterator[list[list[Any]]]:
 
     Pictures and sounds have a tag for each of them in TensorFlow 1, one for all in TensorFlow 2; the first part counts.
     """
-    add, noted = EventFileWriter.add_event, list[list[Any]]()
+    noted = list[list[Any]]()
 
-    def added(self: EventFileWriter, event: Any) -> None:
-        add(self, event)
+    def add(usual: Any, self: EventFileWriter, event: Any) -> None:
+        usual(self, event)
         roots = [re.split(r"/(?:image|audio)(?:/\d+)?$", v.tag)[0] for v in event.summary.value]
         noted.extend([event.step, root] for root in dict.fromkeys(roots))
 
-    EventFileWriter.add_event = added  # type: ignore[method-assign]
-    try:
+    with replaced((EventFileWriter, "add_event", add)):
         yield noted
-    finally:
-        EventFileWriter.add_event = add  # type: ignore[method-assign]
 
 
 @contextmanager
 def noting_objects(kinds: Iterable[str]) -> Iterator[dict[str, Any]]:
     """Note the object made last of each class of some names that the program itself defines."""
-    names, usual, made = set(kinds), builtins.__build_class__, {}
+    names, made = set(kinds), dict[str, Any]()
 
-    def build(function: Any, name: str, *bases: Any, **options: Any) -> Any:
+    def build(usual: Any, function: Any, name: str, *bases: Any, **options: Any) -> Any:
         kind = usual(function, name, *bases, **options)
         start = vars(kind).get("__init__")
         if name in names and function.__module__ == "__main__" and start is not None:
@@ -162,11 +146,8 @@ def noting_objects(kinds: Iterable[str]) -> Iterator[dict[str, Any]]:
             kind.__init__ = noted
         return kind
 
-    builtins.__build_class__ = build  # type: ignore[assignment]
-    try:
+    with replaced((builtins, "__build_class__", build)):
         yield made
-    finally:
-        builtins.__build_class__ = usual
 
 
 def eager(x: Any) -> bool:

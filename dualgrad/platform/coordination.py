@@ -1,4 +1,4 @@
-"""Threads that stop together: ``train.Coordinator`` and ``train.LooperThread``."""
+"""Threads that stop together: ``train.Coordinator``."""
 
 from __future__ import annotations
 
@@ -121,50 +121,4 @@ class Coordinator:
             raise RuntimeError(f"Coordinator stopped with threads still running: {' '.join(left)}")
 
 
-class LooperThread(threading.Thread):
-    """A thread that calls a function again and again, until a coordinator stops it.
-
-    Parameters
-    ----------
-    coord : Coordinator
-    timer_interval_secs : float or None
-        How far apart calls begin; None: one after the other.
-    target, args, kwargs
-        The function; by default `run_loop`, which a subclass defines.
-    """
-
-    def __init__(
-        self, coord: Coordinator, timer_interval_secs: float | None, target: Any = None, args: Any = None,
-        kwargs: Any = None,
-    ) -> None:  # fmt: skip
-        if not isinstance(coord, Coordinator):
-            raise ValueError(f"'coord' argument must be a Coordinator: {coord}")
-        super().__init__(daemon=True)
-        self._coord, self._interval = coord, timer_interval_secs
-        self._function, self._arguments, self._named = target, args or (), kwargs or {}
-        coord.register_thread(self)
-
-    @staticmethod
-    def loop(coord: Coordinator, timer_interval_secs: float | None, target: Any, args: Any = None) -> LooperThread:
-        """Start such a thread."""
-        thread = LooperThread(coord, timer_interval_secs, target=target, args=args)
-        thread.start()
-        return thread
-
-    def run(self) -> None:
-        """Call the function until the coordinator stops the thread."""
-        with self._coord.stop_on_exception():
-            following = time.monotonic()
-            while not self._coord.should_stop():
-                self.run_loop()
-                if self._interval is not None:
-                    following += self._interval
-                    self._coord.wait_for_stop(max(following - time.monotonic(), 0))
-
-    def run_loop(self) -> None:
-        """Call the target."""
-        if self._function:
-            self._function(*self._arguments, **self._named)
-
-
-__all__ = ["Coordinator", "LooperThread"]
+__all__ = ["Coordinator"]

@@ -7,7 +7,6 @@ grouped, a place is one number, counted in row-major order (`_flat`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 from dualgrad.sparse.sparse_tensor import SparseTensor, SparseTensorValue
@@ -148,16 +147,6 @@ def eye(
     return made
 
 
-def to_indicator(sp_input: Any, vocab_size: int, name: str | None = None) -> Operand:
-    """Booleans: ``[..., v]`` says whether v is among the values of that row."""
-    sp = sparse("to_indicator", sp_input)
-    tf = sp.tf
-    ids = tf.expand_dims(tf.cast(sp.values, tf.int64), 1)
-    shape = tf.concat([sp.dense_shape[:-1], tf.constant([vocab_size], tf.int64)], 0)
-    indices = tf.concat([sp.indices[:, :-1], ids], 1)
-    return to_dense(type(sp)(indices, tf.ones_like(sp.values, tf.bool), shape), False, False)
-
-
 # ---- order and shape -------------------------------------------------------------------------------------------------
 
 
@@ -252,36 +241,6 @@ def concat(
     starts = tf.math.cumsum(shapes[:, along], exclusive=True)
     moved = [p.indices + places * starts[i] for i, p in enumerate(parts)]
     return reorder(type(first)(tf.concat(moved, 0), tf.concat([p.values for p in parts], 0), shape))
-
-
-def split(sp_input: Any = None, num_split: Any = None, axis: Any = None, name: str | None = None) -> list[SparseTensor]:
-    """`num_split` parts along an axis; the first ones are larger by one where it does not divide the size."""
-    sp = sparse("split", sp_input)
-    if num_split is None or axis is None:
-        raise ValueError("sparse.split: the arguments `num_split` and `axis` are required")
-    tf, count = sp.tf, int(num_split)
-    along = normalize_axis("sparse.split", int(axis), sp.rank)
-    if count < 1:
-        raise InvalidArgumentError(f"sparse.split: argument `num_split` must be at least 1, got {count}")
-    size = sp.dense_shape[along]
-    each, rest = tf.math.floordiv(size, count), tf.math.floormod(size, count)
-    place = tf.one_hot(along, sp.rank, dtype=tf.int64)
-    bounds = [tf.minimum(rest, tf.constant(i, tf.int64)) + each * i for i in range(count + 1)]
-    return [
-        slice(sp, place * low, tf.where(tf.equal(place, 1), place * (high - low), sp.dense_shape))
-        for low, high in pairwise(bounds)
-    ]
-
-
-def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
-    """The same elements in a tensor of another size, by default the least that holds them."""
-    sp = sparse("reset_shape", sp_input)
-    tf = sp.tf
-    if new_shape is None:
-        zero = tf.zeros_like(sp.dense_shape)
-        shape = tf.maximum(tf.reduce_max(tf.concat([sp.indices, [zero - 1]], 0), 0) + 1, zero)
-        return type(sp)(sp.indices, sp.values, shape)
-    return type(sp)(sp.indices, sp.values, tf.cast(tf.convert_to_tensor(new_shape), tf.int64)).checked()
 
 
 # ---- choice ----------------------------------------------------------------------------------------------------------
@@ -466,27 +425,8 @@ def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
     return sp.with_values(powers / tf.gather(tf.math.unsorted_segment_sum(powers, at, count), at))
 
 
-def map_values(op: Any, *args: Any, **kwargs: Any) -> SparseTensor:
-    """``op`` applied to the values of sparse arguments, which must have the same indices."""
-    every = [x for x in (*args, *kwargs.values()) if isinstance(x, SparseTensor)]
-    if not every:
-        raise ValueError("sparse.map_values: no SparseTensor in the arguments")
-    first = every[0]
-
-    def check(indices: Any, *others: Any) -> None:
-        if any(indices.shape != o.shape or (indices != o).any() for o in others):
-            raise InvalidArgumentError("sparse.map_values: the sparse arguments must have equal indices")
-
-    plain = [x.values if isinstance(x, SparseTensor) else x for x in args]
-    named = {k: x.values if isinstance(x, SparseTensor) else x for k, x in kwargs.items()}
-    indices = first.indices
-    if len(every) > 1:
-        indices = checked_op(indices, indices, *[x.indices for x in every[1:]], check=check)
-    return type(first)(indices, op(*plain, **named), first.dense_shape)
-
-
 __all__ = [
-    "add", "concat", "expand_dims", "fill_empty_rows", "map_values", "maximum", "minimum",
-    "reduce_max", "reduce_sum", "reorder", "reset_shape", "reshape", "retain", "slice",
-    "softmax", "sparse_dense_matmul", "split", "to_dense", "to_indicator", "transpose",
+    "add", "concat", "expand_dims", "fill_empty_rows", "maximum", "minimum",
+    "reduce_max", "reduce_sum", "reorder", "reshape", "retain", "slice",
+    "softmax", "sparse_dense_matmul", "to_dense", "transpose",
 ]  # fmt: skip

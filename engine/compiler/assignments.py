@@ -7,11 +7,11 @@ program has succeeded.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from engine.compiler.ir.code import Code
 from engine.compiler.ir.instruction import Instruction
 from engine.ops.scatter import tensor_scatter_update_op
 
@@ -36,7 +36,7 @@ class Assignment:
 def assignments(
     changed: Sequence[tuple[Any, int]],
     initial: Mapping[int, int],
-    instructions: Sequence[Instruction],
+    code: Code,
     wanted: Sequence[int],
 ) -> tuple[list[Assignment], list[int]]:
     """The assignments, and the value ids of their results.
@@ -47,7 +47,8 @@ def assignments(
         The variables assigned to, and their new values.
     initial : mapping
         ``id(handle) -> value id`` of the variables' values before the run, which may be changed in part.
-    instructions : sequence of Instruction
+    code : Code
+        What computes them.
     wanted : sequence of int
         The value ids of the program's other results.
     """
@@ -55,9 +56,7 @@ def assignments(
     results: list[int] = []
     if not changed:
         return made, results
-    used = Counter([*wanted, *[value_id for _, value_id in changed]])
-    used.update(s for instruction in instructions for s in instruction.inputs)
-    made_by = {s: instruction for instruction in instructions for s in instruction.outputs}
+    used, made_by = code.uses([*wanted, *[value_id for _, value_id in changed]]), code.makers()
     for handle, value_id in changed:
         part = _part(made_by.get(value_id), initial.get(id(handle))) if used[value_id] == 1 else ()
         made.append(Assignment(handle, in_part=bool(part)))

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.compiler.assignments import Assignment, assignments
+from engine.compiler.ir.code import Code
 from engine.compiler.ir.instruction import Instruction, is_stateful
 from engine.compiler.ir.layout import Order, is_view, order_of, order_of_result
 from engine.compiler.ir.traced_value import TracedValue, ValueTable
@@ -105,9 +106,9 @@ class Rewrite(NamedTuple):
     detail: str = ""
 
 
-@dataclass
-class Lowering(ValueTable):
-    """The state of one lowering.
+@dataclass(kw_only=True)
+class Lowering(Code, ValueTable):
+    """The state of one lowering, and the instructions so far.
 
     Attributes
     ----------
@@ -131,8 +132,6 @@ class Lowering(ValueTable):
         Whether a small part of something is all that is taken of it, so that most of it may be needless.
     first : dict
         ``(shape, dtype) -> value id`` of the first value of that shape and dtype.
-    orders : dict
-        What is known of how a value lies in memory.
     rewrites : dict
         Those that look at an op, as they are asked for.
     """
@@ -143,9 +142,6 @@ class Lowering(ValueTable):
     fold_limit: int
     folded_bytes: int = 0
     ids: dict[int, int] = field(default_factory=dict)
-    avals: dict[int, Aval] = field(default_factory=dict)
-    constants: dict[int, Any] = field(default_factory=dict)
-    instructions: list[Instruction] = field(default_factory=list)
     current: dict[int, int] = field(default_factory=dict)
     reads: dict[int, tuple[Any, int]] = field(default_factory=dict)
     assigned: dict[int, Any] = field(default_factory=dict)
@@ -154,20 +150,24 @@ class Lowering(ValueTable):
     structures: dict[int, Structure] = field(default_factory=dict)
     before_reshape: dict[int, int] = field(default_factory=dict)
     first: dict[Any, int] = field(default_factory=dict)
-    orders: dict[int, Order] = field(default_factory=dict)
     rewrites: dict[Op, tuple[Rewrite, ...]] = field(default_factory=dict)
     node: Any = None
     inside: str = ""
     parts: bool = False
 
-    def new_id(self, aval: Aval, order: Order = Order.UNKNOWN) -> int:
-        """A fresh value id."""
-        value_id = len(self.avals)
-        self.avals[value_id] = aval
-        size = aval.size
-        self.orders[value_id] = Order.CONTIGUOUS if size is not None and size <= 1 else order
-        if size is not None:
+    def new_value(self, aval: Aval, order: Order = Order.UNKNOWN) -> int:
+        """The id of a new value."""
+        value_id = Code.new_value(self, aval, order)
+        if aval.is_static:
             self.first.setdefault((aval.shape, aval.dtype), value_id)
+        return value_id
+
+    def argument(self, given: tuple[Any, Aval], order: Order) -> int:
+        """The value id of a symbol that is given."""
+        symbol, aval = given
+        self.ids[id(symbol)] = value_id = self.new_value(aval, order)
+        if symbol.node.op is variable_handle:
+            self.current[id(symbol)] = value_id
         return value_id
 
     def visit(self, node: Node) -> None:
@@ -202,7 +202,7 @@ class Lowering(ValueTable):
         key = id(handle)
         if key not in self.current:
             # what a variable holds is in C order
-            value_id = self.new_id(self.state_aval(handle), Order.CONTIGUOUS)
+            value_id = self.new_value(self.state_aval(handle), Order.CONTIGUOUS)
             self.reads[key] = (handle, value_id)
             self.current[key] = value_id
         return self.current[key]
@@ -380,7 +380,7 @@ class Lowering(ValueTable):
         """Append the kernel call; `results` is what is known of what it gives."""
         made = results if op.multi else (results,)
         operands = [self.orders[s] for s in inputs]
-        outputs = tuple([self.new_id(a, order_of_result(op, operands, avals, params, a)) for a in made])
+        outputs = tuple([self.new_value(a, order_of_result(op, operands, avals, params, a)) for a in made])
         self.instructions.append(Instruction(op, inputs, params, outputs, self.inside + self.describe(self.node)))
         if op is reshape_to and _same_places(avals[0].shape, results.shape):
             self.before_reshape[outputs[0]] = self.before_reshape.get(inputs[0], inputs[0])
@@ -413,7 +413,7 @@ class Lowering(ValueTable):
             key = ("constant", array.dtype.str, array.shape, array.strides, array.tobytes())
             if "common_subexpression_elimination" in self.passes and key in self.seen:
                 return self.seen[key][0]
-        value_id = self.new_id(abstract_operand(array), order_of(array))
+        value_id = self.new_value(abstract_operand(array), order_of(array))
         self.constants[value_id] = array
         if "algebraic_simplification" in self.passes:
             self.learn(value_id, structure_of_array(array))
@@ -609,20 +609,18 @@ def lower(
     reads : list of handle
     assigned : list of Assignment
     """
-    work = Lowering(frozenset(passes), describe, state_aval, fold_limit, parts=any(map(_is_small_part, nodes)))
-    arguments = []
-    for (symbol, aval), order in zip(inputs, orders or [Order.CONTIGUOUS] * len(inputs), strict=True):
-        work.ids[id(symbol)] = value_id = work.new_id(aval, order)
-        if symbol.node.op is variable_handle:
-            work.current[id(symbol)] = value_id
-        arguments.append(value_id)
+    work = Lowering(passes=frozenset(passes), describe=describe, state_aval=state_aval, fold_limit=fold_limit)
+    work.parts = any(map(_is_small_part, nodes))
+    arguments = [
+        work.argument(*given) for given in zip(inputs, orders or [Order.CONTIGUOUS] * len(inputs), strict=True)
+    ]
     fed = {id(symbol) for symbol, _ in inputs}
     for node in nodes:
         outputs_fed = fed and node.outputs and fed.issuperset(map(id, node.outputs))
         if node.op is not variable_handle and not outputs_fed:
             work.visit(node)
     wanted = [work.ids[id(x)] for x in outputs]
-    products = products_put_off(work.instructions, wanted, work.avals, work.orders) if put_off else {}
+    products = products_put_off(work, wanted) if put_off else {}
     changed = [(handle, work.current[key]) for key, handle in work.assigned.items()]
     initial = (
         {id(handle): value_id for handle, value_id in work.reads.values()} if "partial_assignment" in passes else {}
@@ -630,12 +628,12 @@ def lower(
     updates: list[Update] = []
     if "deferred_updates" in passes and changed:
         came = {id(handle): value_id for handle, value_id in work.reads.values()}
-        updates, work.instructions = taken_out(changed, came, work.instructions, wanted, work.avals, work.orders)
+        updates = taken_out(changed, came, work, wanted)
         deferred = {id(handle) for update in updates for handles in update.variables for handle in handles}
         changed = [(handle, value_id) for handle, value_id in changed if id(handle) not in deferred]
         if deferred:
             work.report["deferred_updates"] = len(deferred)
-    assigned, new_values = assignments(changed, initial, work.instructions, wanted)
+    assigned, new_values = assignments(changed, initial, work, wanted)
     read_deferred = list(dict.fromkeys(s for u in updates for s in (*[s for o in u.operands for s in o], *u.numbers)))
     positions = {s: len(new_values) + i for i, s in enumerate(read_deferred)}
     updates = [update.at(positions) for update in updates]
@@ -661,7 +659,7 @@ def lower(
 
 def _reads_needed(work: Lowering, results: Collection[int], assigned: Sequence[Assignment]) -> list[tuple[Any, int]]:
     """Handles and value ids of the reads, but for those of which only the shape counted, which cannot change."""
-    used = {*results, *[s for each in work.instructions for s in each.inputs]}
+    used = work.uses(results)
     kept = {id(a.handle) for a in assigned if a.in_part}
     kept |= {id(handle) for handle, s in work.reads.values() if s in used or not handle.aval.is_static}
     return [(handle, s) for handle, s in work.reads.values() if id(handle) in kept]

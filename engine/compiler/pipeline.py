@@ -2,7 +2,7 @@
 
 A pass of level "node" looks at one node at a time, while `engine.compiler.lowering` makes instructions of nodes; so all
 passes of that level run interleaved. A pass of level "state" looks at the assignments to variables. A pass of level
-"program" or "buffers" looks at all instructions of a finished program and is a function of it. Every pass is exact: any
+"program" or "buffers" is a function of a finished program (`engine.compiler.ir.code.Code`). Every pass is exact: any
 subset of the passes gives the same bits, infinities, NaN and signs of zero included.
 
 `PIPELINE` is the one place that lists passes. The arguments ``passes=``, the on/off tests, `Program.explain` and
@@ -15,13 +15,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from engine.compiler import verify
-from engine.compiler.ir.instruction import is_stateful, without_unused
 from engine.compiler.passes.buffer_assignment import assign_buffers
 from engine.compiler.passes.columns import as_columns
-from engine.compiler.passes.hoisting import hoist
 from engine.compiler.passes.inplace_concat import concat_in_place
-from engine.compiler.passes.inplace_scatter import entries_first, scatter_in_place
-from engine.compiler.passes.nan_checks import speculate
+from engine.compiler.passes.inplace_scatter import at_entries
 from engine.compiler.passes.narrowing import narrow
 from engine.compiler.passes.outer_sum import sum_outers
 from engine.compiler.passes.slice_concat import concat_slices
@@ -81,86 +78,13 @@ def _yes(value: bool) -> str:
     return "yes" if value else "no"
 
 
-def _dead_code_elimination(program: Program) -> int:
-    live = without_unused(program.instructions, program.outputs)
-    dropped = len(program.instructions) - len(live)
-    program.instructions = live
-    needed = {*program.outputs, *(s for instruction in live for s in instruction.inputs)}
-    program.constants = {s: a for s, a in program.constants.items() if s in needed}
-    return dropped
-
-
-def _while_merging(program: Program) -> int:
-    program.instructions, program.outputs, count = merge_loops(program.instructions, program.avals, program.outputs)
-    return count
-
-
-def _narrowing(program: Program) -> int:
-    program.instructions, program.outputs, count = narrow(
-        program.instructions, program.avals, program.constants, program.orders, program.outputs
-    )
-    return count
-
-
-def _columns(program: Program) -> int:
-    program.instructions, count = as_columns(
-        program.instructions, program.avals, program.constants, program.orders, program.outputs
-    )
-    return count
-
-
-def _hoisting(program: Program) -> int:
-    program.instructions, count = hoist(
-        program.instructions, program.avals, program.constants, program.orders, program.outputs
-    )
-    return count
-
-
-def _slice_concat(program: Program) -> int:
-    live_out = set(program.outputs)
-    program.instructions, count = concat_slices(program.instructions, program.avals, program.constants, live_out)
-    return count
-
-
-def _slice_sum(program: Program) -> int:
-    program.instructions, count = sum_slices(program.instructions, program.avals, set(program.outputs))
-    return count
-
-
-def _outer_sum(program: Program) -> int:
-    program.instructions, count = sum_outers(program.instructions, program.avals, set(program.outputs))
-    return count
-
-
-def _entries(program: Program) -> int:
-    outputs = program.outputs
-    program.instructions, taken = entries_first(program.instructions, program.avals, outputs)
-    program.instructions, written = scatter_in_place(program.instructions, program.avals, outputs)
-    return taken + written
-
-
-def _inplace_concat(program: Program) -> int:
-    program.instructions, count = concat_in_place(program.instructions, program.avals, set(program.outputs))
-    return count
-
-
-def _speculative_nan_checks(program: Program) -> int:
-    # after a NaN the program is run a second time, so it must have no effects
-    if any(is_stateful(i.op, i.params) for i in program.instructions):
-        return 0
-    found = speculate(program.instructions, program.avals)
-    program.speculation = found if found.products else None
-    return len(found.products)
-
-
 def _inlining(program: Program) -> int:
     program.inline = True
     return 0
 
 
 def _buffer_assignment(program: Program) -> int:
-    products = program.speculation.products if program.speculation is not None else ()
-    program.buffers = assign_buffers(program.instructions, program.avals, program.outputs, products, program.orders)
+    program.buffers = assign_buffers(program)
     return 0 if program.buffers is None else len(program.buffers.offsets) + len(program.buffers.results)
 
 
@@ -178,24 +102,20 @@ PIPELINE = (
         "state",
         "Leaves elementwise updates of variables to the moment when they are written: tile by tile, or many in one.",
     ),
-    Pass("dead_code_elimination", "program", "Drops what no output needs.", _dead_code_elimination),
-    Pass("while_merging", "program", "Runs a loop once for its results and for its gradient.", _while_merging),
-    Pass("narrowing", "program", "Computes of a value only what is needed and not known to be zero.", _narrowing),
-    Pass("columns", "program", "Splits arrays of short rows into vectors, one for each place in a row.", _columns),
-    Pass("hoisting", "program", "Computes functions of a table before many elements are taken from it.", _hoisting),
-    Pass("slice_concat", "program", "Copies slices in place of concatenating vectors and indexing.", _slice_concat),
-    Pass("slice_sum", "program", "Adds slices where they belong, without zeros around each.", _slice_sum),
-    Pass("outer_sum", "program", "Adds up products of columns and rows, several at a time.", _outer_sum),
+    Pass("dead_code_elimination", "program", "Drops what no output needs.", Program.drop_unused),
+    Pass("while_merging", "program", "Runs a loop once for its results and for its gradient.", merge_loops),
+    Pass("narrowing", "program", "Computes of a value only what is needed and not known to be zero.", narrow),
+    Pass("columns", "program", "Splits arrays of short rows into vectors, one for each place in a row.", as_columns),
+    Pass("slice_concat", "program", "Copies slices in place of concatenating vectors and indexing.", concat_slices),
+    Pass("slice_sum", "program", "Adds slices where they belong, without zeros around each.", sum_slices),
+    Pass("outer_sum", "program", "Adds up products of columns and rows, several at a time.", sum_outers),
     Pass(
-        "entries", "program", "Replaces entries of arrays in place, and takes one before what is done to all.", _entries
-    ),
-    Pass("inplace_concat", "program", "Writes the operands of a large concat straight into it.", _inplace_concat),
-    Pass(
-        "speculative_nan_checks",
+        "entries",
         "program",
-        "Multiplies without a check for each product and checks a later result; after a NaN the program runs again.",
-        _speculative_nan_checks,
+        "Replaces entries of arrays in place, and takes one before what is done to all.",
+        at_entries,
     ),
+    Pass("inplace_concat", "program", "Writes the operands of a large concat straight into it.", concat_in_place),
     Pass("inlining", "program", "Writes NumPy calls out in the generated code (`Op.inline`).", _inlining),
     Pass("buffer_assignment", "buffers", "Gives large intermediates offsets in one block.", _buffer_assignment),
 )

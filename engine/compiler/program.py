@@ -1,9 +1,8 @@
 """`Program`: a straight-line list of kernel calls, and the Python function that runs it.
 
 A program is pure: arrays in, arrays out. State (variables, random counters) has become inputs and outputs by the time
-a program exists. It is in static single assignment form: each value has an id (an int) and is written once, as an
-input, a constant or an instruction's result. A generated Python function executes the instructions. The list of
-instructions is what is pickled; loading it generates the function again.
+a program exists. A generated Python function executes the instructions. The list of instructions is what is pickled;
+loading it generates the function again.
 """
 
 from __future__ import annotations
@@ -16,51 +15,34 @@ from typing import Any
 
 import numpy as np
 
+from engine.compiler.ir.code import Code
 from engine.compiler.ir.instruction import Instruction, Size, size_of
-from engine.compiler.ir.layout import Order, packed, unpacked
+from engine.compiler.ir.layout import packed, unpacked
 from engine.compiler.liveness import dying, last_uses, values_of
 from engine.compiler.passes.buffer_assignment import BufferAssignment, into
-from engine.compiler.passes.nan_checks import Speculation, SpeculationFailed, check
 from engine.compiler.updates.deferred_updates import Product, Update
-from engine.core.aval import Aval
 from engine.core.eager import accept, explained
 from engine.executor.staged import Staged, runs_natively
 from engine.runtime import buffer_pool, elementary
 from engine.runtime.errors import ResourceExhaustedError
 from engine.runtime.ownership import owners_of
 
-_MAX_FAILURES = 8
-"""After this many runs that met a NaN, the checked version is used for good."""
-
-
 _rows = functools.partial(buffer_pool.empty, least=0)
 """How rows of a loop are allocated: there may be many arrays of some hundred steps, which are freed together."""
 
 
 @dataclass(slots=True)
-class Program:
+class Program(Code):
     """A compiled trace.
 
     Attributes
     ----------
-    inputs, outputs : tuple of int
-        Value ids of the arguments and results.
-    constants : dict
-        Value id to array.
-    instructions : list of Instruction
-        In the order of execution.
-    avals : dict
-        Shape and dtype of each value.
     report : dict
         What each pass did: its name to the number of values or instructions that it removed or changed.
-    speculation : Speculation, optional
-        Products that need no check of their own, and the results to check instead.
     inline : bool
         Whether to write out kernels as `Op.inline` says.
     buffers : BufferAssignment, optional
         Where to write large results.
-    orders : dict
-        What is known of how each value lies in memory, for passes.
     stages : dict
         What lowering (``"lowering"``) and each pass behind it left: instructions, or their size once it was pickled.
     native : callable, optional
@@ -72,24 +54,15 @@ class Program:
         position of the second factor, which follows the results asked for, and the product.
     """
 
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    constants: dict[int, Any]
-    instructions: list[Instruction]
-    avals: dict[int, Aval]
     report: dict[str, int] = field(default_factory=dict)
-    speculation: Speculation | None = None
     inline: bool = False
     buffers: BufferAssignment | None = None
-    orders: dict[int, Order] = field(default_factory=dict)
     stages: dict[str, list[Instruction] | Size] = field(default_factory=dict)
     native: Callable[..., Any] | None = None
     updates: Sequence[Update] = ()
     products: Mapping[int, tuple[int, Product]] = field(default_factory=dict)
     _staged: bool = False
     _compiled: tuple[Callable[..., Any], BufferAssignment | None] | None = None
-    _checked: Callable[..., Any] | None = None
-    _failures: int = 0
     _owners: set[int] | None = None
 
     def __call__(self, *arguments: Any) -> Sequence[Any]:
@@ -144,14 +117,12 @@ class Program:
         """Run the program by the generated Python function."""
         if self._compiled is None:
             # threads that do so at once make the same function
-            self._compiled = self._generate(self.speculation, self.buffers), self.buffers
+            self._compiled = self._generate(self.buffers), self.buffers
         function, buffers = self._compiled
         try:
             if buffers is not None:
                 return self._with_buffers(function, buffers, arguments)
             return function(*arguments)
-        except SpeculationFailed:
-            return self._run_checked(arguments)
         except Exception as error:
             better = self._located(error)
             if better is error:
@@ -169,15 +140,6 @@ class Program:
         finally:
             buffer_pool.give_back(block)
 
-    def _run_checked(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Run the program with a check of every product."""
-        checked = self._checked = self._checked or self._generate(None)
-        self._failures += 1
-        if self._failures >= _MAX_FAILURES:
-            self._compiled = checked, None
-            self.buffers = None
-        return checked(*arguments)
-
     @property
     def owners(self) -> set[int]:
         """Who owns the memory of the constants, which results may share (`engine.runtime.ownership`)."""
@@ -187,15 +149,15 @@ class Program:
 
     def source(self) -> str:
         """The Python source of the generated function."""
-        return "\n".join(self._lines(self.speculation, None))
+        return "\n".join(self._lines(None))
 
-    def _lines(self, speculation: Speculation | None, buffers: BufferAssignment | None) -> list[str]:
+    def _lines(self, buffers: BufferAssignment | None) -> list[str]:
         names, deleted = self._names()
         outs = [f"w{s}" for s in buffers.offsets] if buffers is not None else []
         lines = [f"def program({', '.join([*[names[s] for s in self.inputs], *outs])}):"]
         for i, instruction in enumerate(self.instructions):
             # one line per instruction, so that a traceback's line number tells which one failed
-            lines.append("    " + self._statement(i, instruction, names, speculation, buffers))
+            lines.append("    " + self._statement(i, instruction, names, buffers))
             if deleted[i]:
                 lines[-1] += "; del " + ", ".join(deleted[i])
         lines.append("    return (" + "".join(f"{names[s]}, " for s in self.outputs) + ")")
@@ -224,12 +186,7 @@ class Program:
         return names, deleted
 
     def _statement(
-        self,
-        i: int,
-        instruction: Instruction,
-        names: dict[int, str],
-        speculation: Speculation | None,
-        buffers: BufferAssignment | None,
+        self, i: int, instruction: Instruction, names: dict[int, str], buffers: BufferAssignment | None
     ) -> str:
         results = ", ".join(names[s] for s in instruction.outputs)
         operands = [names[s] for s in instruction.inputs]
@@ -237,11 +194,14 @@ class Program:
             results += "," if results else "_"
         value_id = instruction.outputs[0] if instruction.outputs else -1
         out = None if buffers is None else self._out(value_id, names, buffers)
+        written = self._written_out(instruction, operands) if self.inline or out is not None else None
+        call = written or self._call(i, instruction, operands)
         if out is None:
-            statement = f"{results} = {self._expression(i, instruction, operands, speculation)}"
-        else:
-            statement = f"{results} = {self._with_out(out, i, instruction, operands, speculation)}"
-        return f"{statement}; check({results})" if speculation is not None and i in speculation.checks else statement
+            return f"{results} = {call}"
+        if instruction.op.is_ufunc:
+            taken = ", ".join(operands)
+            return f"{results} = k{i}({taken}, out=into({out}, {taken}))"
+        return f"{results} = {call.removesuffix(')')}, out={out})"
 
     def _out(self, value_id: int, names: dict[int, str], buffers: BufferAssignment) -> str | None:
         """Where to write a value, if it matters: at an offset in the block, in a new array, or in rows of a concat."""
@@ -253,16 +213,6 @@ class Program:
             whole, start, stop = buffers.concat_rows[value_id]
             return f"{names[whole]}[{start}:{stop}].reshape({self.avals[value_id].shape})"
         return None
-
-    def _expression(
-        self, i: int, instruction: Instruction, operands: list[str], speculation: Speculation | None
-    ) -> str:
-        if speculation is not None and i in speculation.products:
-            return f"np.multiply({', '.join(operands)})"
-        text = self._written_out(instruction, operands) if self.inline else None
-        if text is not None:
-            return text
-        return self._call(i, instruction, operands)
 
     def _call(self, i: int, instruction: Instruction, operands: list[str]) -> str:
         """The call of the kernel."""
@@ -277,19 +227,7 @@ class Program:
         text = op.inline(avals, instruction.params)
         return None if text is None else text.format(*operands)
 
-    def _with_out(
-        self, out: str, i: int, instruction: Instruction, operands: list[str], speculation: Speculation | None
-    ) -> str:
-        """The expression that writes its result to `out`."""
-        taken = ", ".join(operands)
-        if speculation is not None and i in speculation.products:
-            return f"np.multiply({taken}, out=into({out}, {taken}))"
-        if instruction.op.is_ufunc:
-            return f"k{i}({taken}, out=into({out}, {taken}))"
-        call = self._written_out(instruction, operands) or self._call(i, instruction, operands)
-        return f"{call.removesuffix(')')}, out={out})"
-
-    def _generate(self, speculation: Speculation | None, buffers: BufferAssignment | None = None) -> Callable[..., Any]:
+    def _generate(self, buffers: BufferAssignment | None) -> Callable[..., Any]:
         if not self.instructions:
             # to compile a function takes as long as to run a small program
             places, constants = {s: k for k, s in enumerate(self.inputs)}, self.constants
@@ -297,7 +235,6 @@ class Program:
         names: dict[str, Any] = {
             "__name__": "engine.compiler.generated",
             "np": np,
-            "check": check,
             "into": into,
             "empty": buffer_pool.empty,
         }
@@ -306,7 +243,7 @@ class Program:
         for i, instruction in enumerate(self.instructions):
             names[f"k{i}"] = self.kernel(instruction)
             names.update({f"p{i}_{name}": value for name, value in instruction.params.items()})
-        exec(compile("\n".join(self._lines(speculation, buffers)), "<program>", "exec"), names)
+        exec(compile("\n".join(self._lines(buffers)), "<program>", "exec"), names)
         return names["program"]
 
     def kernel(self, instruction: Instruction) -> Callable[..., Any]:
@@ -344,13 +281,13 @@ class Program:
     def __getstate__(self) -> tuple[Any, ...]:
         constants = {s: packed(array) for s, array in self.constants.items()}
         parts = (self.inputs, self.outputs, constants, self.instructions, self.avals, self.report)
-        return (*parts, self.speculation, self.inline, self.buffers, self.sizes())
+        return (*parts, self.inline, self.buffers, self.sizes())
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.inputs, self.outputs, self.constants, self.instructions, self.avals, self.report = state[:6]
-        self.speculation, self.inline, self.buffers, self.stages = state[6:]
+        self.inline, self.buffers, self.stages = state[6:]
         self.constants = {s: unpacked(array) for s, array in self.constants.items()}
-        self._compiled, self._checked, self._failures, self._owners, self.orders = None, None, 0, None, {}
+        self._compiled, self._owners, self.orders = None, None, {}
         self.native, self._staged, self.updates, self.products = None, False, (), {}
 
     def sizes(self) -> dict[str, Size]:

@@ -9,16 +9,14 @@ computed here, but each read asks whether what was written is still there.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from engine.compiler.ir.instruction import Instruction
 from engine.compiler.passes.buffer_assignment import BufferAssignment
 from engine.compiler.passes.inplace_concat import alloc, write_rows
-from engine.compiler.passes.nan_checks import Speculation
 from engine.core.aval import Aval, compatible
 from engine.core.eager import abstract_operand
-from engine.core.structural import scale
 
 VARIABLE = "DUALGRAD_VERIFY"
 """The environment variable that asks for checks."""
@@ -37,7 +35,6 @@ class Checked(Protocol):
     constants: dict[int, Any]
     instructions: list[Instruction]
     avals: dict[int, Aval]
-    speculation: Speculation | None
     buffers: BufferAssignment | None
 
 
@@ -92,8 +89,6 @@ def verify(program: Checked, after: str) -> None:
             _same_aval(s, avals, abstract_operand(array))
         verify_instructions(program.instructions, known, program.outputs, avals)
         _verify_joins(program)
-        if program.speculation is not None:
-            _verify_speculation(program.instructions, program.speculation)
         if program.buffers is not None:
             _verify_buffers(program, program.buffers)
     except IllegalProgram as error:
@@ -134,17 +129,6 @@ def _define(s: int, known: set[int], avals: Mapping[int, Aval]) -> None:
 def _same_aval(s: int, avals: Mapping[int, Aval], aval: Aval) -> None:
     if avals[s].dtype != aval.dtype or not compatible(avals[s].shape, aval.shape):
         raise IllegalProgram(f"v{s} is said to be {avals[s]} and is {aval}")
-
-
-def _verify_speculation(instructions: Sequence[Instruction], speculation: Speculation) -> None:
-    for i in speculation.products:
-        if not 0 <= i < len(instructions) or instructions[i].op is not scale:
-            raise IllegalProgram(f"instruction {i} is multiplied without a check and is no product")
-    for i in speculation.checks:
-        if not 0 <= i < len(instructions) or len(instructions[i].outputs) != 1:
-            raise IllegalProgram(f"instruction {i} is checked for NaN and has not one result")
-    if speculation.products and max(speculation.products) > max(speculation.checks, default=-1):
-        raise IllegalProgram("no result is checked behind the last product that has no check of its own")
 
 
 # ---- memory ----------------------------------------------------------------------------------------------------------
@@ -223,8 +207,7 @@ def _verify_buffers(program: Checked, buffers: BufferAssignment) -> None:
         row = _bytes(avals[whole]) // max(shape[0] or 0, 1)
         if not 0 <= start <= stop <= (shape[0] or 0) or (stop - start) * row != _bytes(avals[s]):
             raise IllegalProgram(f"v{s} does not fit into rows {start} to {stop} of v{whole}")
-    products: Collection[int] = () if program.speculation is None else program.speculation.products
-    for i, each in enumerate(program.instructions):
+    for each in program.instructions:
         placed = [s for operand in each.inputs for s in homes[operand] if s in buffers.offsets]
         for s in placed:
             _read(memory, s, each)
@@ -232,10 +215,9 @@ def _verify_buffers(program: Checked, buffers: BufferAssignment) -> None:
             if s in buffers.offsets:
                 start, aval = buffers.offsets[s]
                 memory.write(f"v{s}", start, start + _bytes(aval))
-                over = each.op.is_ufunc or i in products
                 for operand in placed:
                     # an elementwise op may write over an operand of the same form
-                    if not (over and buffers.offsets[operand] == buffers.offsets[s]):
+                    if not (each.op.is_ufunc and buffers.offsets[operand] == buffers.offsets[s]):
                         _read(memory, operand, each)
     for s in program.outputs:
         if not homes[s].isdisjoint(buffers.offsets):

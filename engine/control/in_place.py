@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.closed.function import ClosedFunction
-from engine.compiler.ir.instruction import Instruction, is_stateful, without_unused
+from engine.compiler.ir.instruction import Instruction
 from engine.compiler.ir.layout import same_layout
 from engine.compiler.passes.buffer_assignment import assign_buffers
 from engine.compiler.passes.inplace_scatter import write_entries
-from engine.compiler.passes.nan_checks import speculate
 from engine.compiler.program import Program, located
 from engine.core.aval import Aval
 from engine.ops.arithmetic import add
@@ -159,10 +158,9 @@ def _form(given: Sequence[Any]) -> tuple[Any, ...]:
 
 def _planned(body: ClosedFunction, count: int) -> _Plan | None:
     program = body.program
-    if program.updates or program.products or any(is_stateful(i.op, i.params) for i in program.instructions):
+    if program.updates or program.products or program.is_stateful:
         return None
-    avals, made_by = program.avals, {s: each for each in program.instructions for s in each.outputs}
-    used = Counter([*program.outputs, *[s for each in program.instructions for s in each.inputs]])
+    avals, made_by, used = program.avals, program.makers(), program.uses()
     outputs = list(program.outputs)
     writes: list[_Write] = []
     ends: list[int] = []
@@ -177,14 +175,11 @@ def _planned(body: ClosedFunction, count: int) -> _Plan | None:
     if not writes:
         return None
     outputs += ends
-    left = without_unused(program.instructions, tuple(outputs))
-    changed = Program(program.inputs, tuple(outputs), program.constants, left, avals, inline=program.inline)
-    if program.speculation is not None:
-        speculation = speculate(left, avals)
-        changed.speculation = speculation if speculation.products else None
+    parts = program.constants, program.instructions, avals, program.orders
+    changed = Program(program.inputs, tuple(outputs), *parts, inline=program.inline)
+    changed.drop_unused()
     if program.buffers is not None:
-        products = () if changed.speculation is None else changed.speculation.products
-        changed.buffers = assign_buffers(left, avals, outputs, products, program.orders)
+        changed.buffers = assign_buffers(changed)
     constants = {i for i, s in enumerate(outputs[: len(program.outputs)]) if s in program.constants}
     return _Plan(changed, constants, writes)
 

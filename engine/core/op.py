@@ -256,13 +256,6 @@ class Op:
         return getattr(self.sparsity, "moves", False)
 
     @property
-    def is_costly(self) -> bool:
-        """Whether an element takes as long as many additions: it is no operation that numbers of all kinds have."""
-        kernel: Any = self.kernel
-        series = self.is_ufunc and self.kind == "elementwise" and not self.rounds_correctly
-        return series and not any(types[0] in "?bhilq" for types in kernel.types)
-
-    @property
     def adds(self) -> bool:
         """Whether it moves data and adds up what meets: all derivatives that are not 0 are 1."""
         return self.moves or (self.kind == "linear" and getattr(self.sparsity, "adds", False))

@@ -14,15 +14,22 @@
 #define FIRST(I) VEC_AT(at + (I) * bytes)
 #define SECOND(I) VEC_AT(more + (I) * bytes)
 #define TRUTH(I) (truth + (I) * lanes)
+#define CAN_BE(COUNT, BOOLEAN) 1
 
 /* So many vectors at a time; the last of them again with what is left over, if that is more than LEAST. */
-#define WITH(COUNT, LEAST, T, BYTES) \
+#define WITH(NAME, COUNT, LEAST, T, BYTES) \
     for (; start + (COUNT) * BYTES <= end; start += (COUNT) * BYTES) { \
-        steps_##T##BYTES(steps, from, moves, start, args[nin] + start, COUNT); \
+        NAME##_##T##BYTES(steps, from, moves, start, args[nin] + start); \
     } \
     if (apart && end - start > (LEAST) && end >= (COUNT) * BYTES) { \
-        steps_##T##BYTES(steps, from, moves, end - (COUNT) * BYTES, args[nin] + end - (COUNT) * BYTES, COUNT); \
+        NAME##_##T##BYTES(steps, from, moves, end - (COUNT) * BYTES, args[nin] + end - (COUNT) * BYTES); \
         start = end; \
+    }
+/* The steps are compiled once for each number of vectors. */
+#define COUNTED(NAME, COUNT, T, BYTES, TARGET) \
+    TARGET __attribute__((noinline)) static void NAME##_##T##BYTES(const char *steps, char *const *from, const npy_intp *moves, npy_intp start, char *out) \
+    { \
+        steps_##T##BYTES(steps, from, moves, start, out, COUNT); \
     }
 #define FUSED(T, TYPE, INTEGER, BYTES, TARGET) \
     typedef TYPE VEC_##T##BYTES __attribute__((vector_size(BYTES))); \
@@ -47,6 +54,9 @@
         STORE(0) STORE(1) STORE(2) STORE(3) STORE(4) STORE(5) STORE(6) STORE(7) \
         STORE(8) STORE(9) STORE(10) STORE(11) STORE(12) STORE(13) STORE(14) STORE(15) \
     } \
+    COUNTED(many, MANY(BYTES), T, BYTES, TARGET) \
+    COUNTED(few, FEW, T, BYTES, TARGET) \
+    COUNTED(one, 1, T, BYTES, TARGET) \
     /* What is left over, or lies apart: operands side by side in vectors, filled up with the first one. */ \
     TARGET INLINED void apart_##T##BYTES(const char *steps, int nin, unsigned bools, char **args, npy_intp const *by, npy_intp i, npy_intp left, \
                                          char **from, npy_intp *moves, VEC_##T##BYTES one[][MANY(BYTES)], const int count) \
@@ -77,7 +87,7 @@
         } \
         char *out = args[nin] + i * by[nin]; \
         const int lined = by[nin] == size && left >= all; \
-        steps_##T##BYTES(steps, from, moves, 0, lined ? out : (char *)result, count); \
+        (count == 1 ? one_##T##BYTES : many_##T##BYTES)(steps, from, moves, 0, lined ? out : (char *)result); \
         for (npy_intp k = 0; !lined && k < all && k < left; k++) { \
             *(TYPE *)(out + k * by[nin]) = ((TYPE *)result)[k]; \
         } \
@@ -118,10 +128,10 @@
             from[nin] = from[nin + 1] = from[0]; /* a step may look at what it does not take */ \
             moves[nin] = moves[nin + 1] = 0; \
             if (together) { \
-                WITH(MANY(BYTES), 2 * FEW * BYTES, T, BYTES) \
-                WITH(FEW, 0, T, BYTES) \
+                WITH(many, MANY(BYTES), 2 * FEW * BYTES, T, BYTES) \
+                WITH(few, FEW, 0, T, BYTES) \
                 for (; start + BYTES <= end; start += BYTES) { \
-                    steps_##T##BYTES(steps, from, moves, start, args[nin] + start, 1); \
+                    one_##T##BYTES(steps, from, moves, start, args[nin] + start); \
                 } \
             } \
             for (npy_intp i = start / (npy_intp)sizeof(TYPE), left = n - i; left > 0; i += LANES, left -= LANES) { \

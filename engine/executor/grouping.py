@@ -12,20 +12,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from engine.executor.fusion import fused, operation
-from engine.executor.own_loops import base_of, cores_of
-from engine.executor.refs import Call, Root, Row, core_dims
-from engine.executor.rowlines import ADDING, Form, Lines, is_of_matrices, lines_along, lines_of, merged, ways_of
+from engine.executor.own_loops import base_of
+from engine.executor.refs import Call, Root, Row
+from engine.executor.rowlines import ADDING, Form, Lines, is_of_matrices, lines_of, ways_of
 from engine.executor.selecting import Chain, chains
 from engine.executor.summing import once, recomputed, summed
 from engine.runtime.tuning import TUNING
 
 _TILE = TUNING.native_tile
 """Bytes of an array in one tile."""
-_PIECE, _FARTHER = 64, 8
-"""Lines in a tile where they are single elements of others, if these are not more than so many times as many bytes."""
 _ENOUGH = 16
 """Lines in a tile, from which on sums of steps pay also where other rows write down what they do not."""
 _EVEN = 32
@@ -62,8 +60,6 @@ class Group:
         How each of the rows goes through the lines.
     chains : list of Chain
         The last ones of the rows, which zeros may make needless.
-    along : bool
-        Whether lines are not along the axis that leads farthest, but along one that later rows keep.
     """
 
     rows: list[Row]
@@ -75,7 +71,6 @@ class Group:
     tile: int = 0
     lines: list[Lines] = field(default_factory=list)
     chains: list[Chain] = field(default_factory=list)
-    along: bool = False
 
     @property
     def length(self) -> int:
@@ -127,13 +122,8 @@ class Group:
         return True
 
     def lines_of(self, rows: Sequence[Row]) -> list[Lines] | None:
-        """How rows, of which the last ones lead to the others, go through the lines."""
-        if not self.along:
-            found = [lines_of(row) for row in rows]
-        else:
-            found = _along(
-                rows, {root: (by, by * self.count) for root, x in self.forms.items() if (by := _hull(x)[2]) > 0}
-            )
+        """How rows go through the lines."""
+        found = [lines_of(row) for row in rows]
         return None if None in found else [lines for lines in found if lines is not None]
 
     def add_all(self, rows: Sequence[Row], alike: bool) -> bool:
@@ -145,27 +135,6 @@ class Group:
         """How a row goes through the lines."""
         found = self.lines_of([row])
         return found[0] if found else None
-
-    def turned(self, rows: Sequence[Row]) -> Group | None:
-        """The same rows, and more, along another axis: the last one goes through it, and reduces that of these lines.
-
-        Only for lines that no tile holds, else nothing is gained.
-        """
-        if not self.rows or self.along or max(map(_bytes, self.forms.values())) <= _TILE:
-            return None
-        for lines in ways_of(rows[-1]):
-            if lines.count < 2 or lines.adds_up:
-                continue
-            every = {
-                root: (by, by * lines.count)
-                for (root, _), by in zip(lines.row.operands, lines.steps(lines.count), strict=True)
-                if by > 0
-            }
-            found = _along([*self.rows, *rows], every)
-            made = Group([], lines.count, along=True)
-            if None not in found and made.add([each for each in found if each is not None], True):
-                return made
-        return None
 
     def hinders(self, row: Row) -> bool:
         """Whether a row must stay behind the group."""
@@ -203,13 +172,13 @@ class Group:
         self.writes = {row.operands[-1][0] for row in self.rows}
         # each number of matrices is like an array
         blocks = {root for row in self.rows if is_of_matrices(row) for root, _ in row.operands}
-        # what is seldom needed may go through the second-level cache, and so may pieces that would be too short
+        # what is seldom needed may go through the second-level cache
         always = _forms(self.lines[: len(rows)], self.count)
         needed = _widest(always, blocks)
         every = max(needed, -(-_widest(self.forms, blocks) // _SELDOM))
         for chain in self.chains:
             chain.lines = max(1, _TILE // self.width(chain.rows))
-        most = max(_TILE // every, min(_PIECE, _TILE * _FARTHER // every)) if self.along else _TILE // every
+        most = _TILE // every
         self.tile = min(self.count, max(1, most if most < 2 * _EVEN else most // _EVEN * _EVEN))
 
     def width(self, rows: Sequence[Row]) -> int:
@@ -222,28 +191,9 @@ class Group:
         """The rows for some lines, and by how much their operands go on from line to line."""
         plain = len(self.rows) - sum(len(chain.rows) for chain in self.chains)
         for each in self.lines[:plain]:
-            part = self.in_tile(each.part(self.count, lines))
-            yield (merged(part) if self.along else part), each.steps(self.count)
+            yield each.part(self.count, lines), each.steps(self.count)
         for chain in self.chains:
-            for row, by in chain.parts(_hull(self.forms[chain.guard.root])[2], self.count, lines, self.way_of):
-                yield self.in_tile(row), by
-
-    def in_tile(self, row: Row) -> Row:
-        """The row in tiles, in which the pieces of a line lie closer together."""
-        every = [_hull(self.forms[root])[2] * self.count if root.tiled else 0 for root, _ in row.operands]
-        if not any(each and each < root.extent[1] for each, (root, _) in zip(every, row.operands, strict=True)):
-            return row
-
-        def near(k: int, step: int) -> int:
-            return step // every[k] * every[k] // self.count * self.tile + step % every[k] if every[k] else step
-
-        width, name = len(row.operands), row.loop[0]
-        cores = [len(names) for names in core_dims(name)] if is_of_matrices(row) else cores_of(name, width)
-        of = [*range(width), *itertools.chain(*[[k] * core for k, core in enumerate(cores)])]
-        operands = [(root, near(k, offset)) for k, (root, offset) in enumerate(row.operands)]
-        steps = [near(k, step) for k, step in zip(of, row.steps, strict=True)]
-        strides = [near(k % width, step) for k, step in enumerate(row.strides)]
-        return replace(row, operands=tuple(operands), steps=tuple(steps), strides=tuple(strides))
+            yield from chain.parts(_hull(self.forms[chain.guard.root])[2], self.count, lines, self.way_of)
 
     def used(self) -> list[set[Root]]:
         """The roots that each row needs: the last one of a chain all that it reads, for it may run in another order."""
@@ -257,11 +207,6 @@ class Group:
     def held(self, root: Root) -> int:
         """Bytes of a tile of a root."""
         return self.tile * root.extent[1] // self.count
-
-
-def _along(rows: Sequence[Row], known: dict[Root, tuple[int, int]]) -> list[Lines | None]:
-    """How rows go through lines, found from the last one to the first one."""
-    return [lines_along(row, known) for row in reversed(rows)][::-1]
 
 
 def _forms(lines: Sequence[Lines], count: int) -> dict[Root, set[Form]]:
@@ -375,9 +320,6 @@ def _join(rows: Sequence[Row], waiting: list[Group]) -> bool:
         group, alike = waiting[k], k == len(waiting) - 1 and _size(rows[-1]) >= _LEAST_FUSED
         if group.add_all(rows, alike):
             return True
-        if any(root in group.writes for row in rows for root, _ in row.operands) and (made := group.turned(rows)):
-            waiting[k] = made
-            return True
         if any(group.hinders(row) for row in rows):
             break
     return False
@@ -393,13 +335,10 @@ def _put(row: Row, waiting: list[Group], before: bool) -> None:
 
 
 def _begun(row: Row) -> Group | None:
-    """A group of a row, if tiles of it pay: along another axis if it goes on along that, and lines are too long."""
-    farthest = lines_of(row) if _size(row) >= _LEAST_FUSED else None
-    for lines in [farthest, *ways_of(row)] if farthest else ():
-        made = Group([], lines.count, along=lines is not farthest)
-        if not (made.along and lines.adds_up) and made.add([lines], True):
-            return made
-    return None
+    """A group of a row, if tiles of it pay."""
+    lines = lines_of(row) if _size(row) >= _LEAST_FUSED else None
+    made = None if lines is None else Group([], lines.count)
+    return made if made is not None and lines is not None and made.add([lines], True) else None
 
 
 def _closed(waiting: Sequence[Group]) -> list[Row | Call | Group]:

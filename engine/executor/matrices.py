@@ -6,7 +6,6 @@ refuses what it is given; then the kernel is called with the arrays, and raises.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
@@ -14,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from engine.compiler.passes.column_matrices import in_stack, refuse_failed, small_matrices
 from engine.compiler.passes.outer_sum import outer_sum
 from engine.core.op import Op
 from engine.core.structural import all_beyond
@@ -22,20 +20,17 @@ from engine.executor.extension import executor
 from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, as_array, in_c_order, ref_of
 from engine.executor.loops import loop_of, reduces_alike
 from engine.executor.own_loops import LOOPS
-from engine.executor.refs import Ref, core_dims
+from engine.executor.refs import Ref
 from engine.executor.vocabulary import (
     FUNCTIONS,
-    add_small_matrices,
     core_row,
     dots_alike,
     filled,
     is_outer,
-    refused_nan,
 )
 from engine.ops.determinants import cofactor, cofactors_of, conditions, largest_condition
 from engine.ops.diagonal import embed_diagonal, matrix_diag_op, set_diag_op
 from engine.ops.linalg import by_dot
-from engine.ops.small_matrix import FUNCTIONS as SMALL_MATRICES
 from engine.ops.small_matrix import MOST_COFACTORS, is_small
 from engine.ops.solve import one_factorization, triangle, triangular_solve_op
 from engine.runtime.lazy_scipy import scipy
@@ -97,34 +92,6 @@ def _cofactor(recorder: Writer, x: Any) -> Hidden:
     if not all_beyond(condition, largest_condition(x.dtype)):
         raise Opaque
     return cofactors_of(x, inverse)
-
-
-# ---- small matrices --------------------------------------------------------------------------------------------------
-
-
-def _block(recorder: Writer, *operands: Any, function: str, places: Sequence[Any]) -> Hidden:
-    """A function of small matrices, whose entries may be rows of blocks; those of the results are."""
-    ufunc = SMALL_MATRICES[function]
-    out: Any = recorder.computed(small_matrices.kernel(*map(actual_of, operands), function=function, places=places))
-    matrices: list[Any] = [
-        recorder.view(x, in_stack(x.actual, place)) if isinstance(x, Hidden) else in_stack(x, place)
-        for x, place in zip(operands, places, strict=True)
-    ]
-    results, row = [], 0
-    for core in core_dims(ufunc)[ufunc.nin :]:
-        shape = matrices[-1].shape[1:] if core else ()
-        part = out[row : row + math.prod(shape)]
-        results.append((part.reshape(*shape, part.shape[-1]).transpose(2, 0, 1) if core else part[0]).ref)
-        row += math.prod(shape)
-    add_small_matrices(recorder, ufunc, matrices, results)
-    return out
-
-
-def _refuse(recorder: Writer, x: Any, failed: Any, *, message: str) -> Any:
-    """A row that refuses what has failed; only the vector that says so must still be there then."""
-    if refused_nan(recorder, failed, [failed]) is None:
-        raise Opaque
-    return x
 
 
 # ---- triangles and diagonals -----------------------------------------------------------------------------------------
@@ -261,8 +228,6 @@ def _line(x: Ref, axis: int) -> Ref:
 
 
 MATRICES: dict[Op, Callable[..., Any]] = {
-    small_matrices: _block,
-    refuse_failed: _refuse,
     triangular_solve_op: _triangular_solve,
     triangle: _triangle,
     embed_diagonal: _embed_diagonal,

@@ -6,6 +6,7 @@ the kernel's operands, and raises `Opaque` for a case that has no rows; the kern
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from engine.compiler.passes.inplace_concat import alloc, write_rows
 from engine.compiler.passes.nan_checks import no_nan
 from engine.compiler.passes.slice_concat import slice_concat
-from engine.compiler.passes.slice_sum import slice_sum
+from engine.compiler.passes.slice_sum import added_up, slice_sum
 from engine.core.op import Op
 from engine.core.structural import contiguous, scale
 from engine.core.value import scalar
@@ -22,7 +23,6 @@ from engine.executor.convolutions import CONVOLUTIONS
 from engine.executor.gathers import GATHERS
 from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, ref_of
 from engine.executor.matrices import MATRICES
-from engine.executor.slices import sum_of_slices
 from engine.executor.vocabulary import expanded, joined, of_parts, placed, refused_nan, write
 from engine.ops.arithmetic import divide_no_nan, part_of
 from engine.ops.compare import keep_chosen
@@ -127,6 +127,11 @@ def _slice_concat(recorder: Writer, *vectors: Any, aval: Any, moves: Any, sums: 
     return out
 
 
+def _slice_sum(recorder: Writer, *operands: Any, aval: Any, keys: Any, hows: str) -> Hidden:
+    out = recorder.computed(np.empty(aval.shape, aval.dtype.numpy))
+    return added_up(out, operands, keys, hows, functools.partial(write, recorder))
+
+
 def _pad(recorder: Writer, x: Any, paddings: Any, *, mode: str, value: Any, lead: int = 0) -> Hidden:
     if mode != "CONSTANT" or isinstance(paddings, Hidden):
         raise Opaque
@@ -167,7 +172,7 @@ REWRITES: dict[Op, Callable[..., Any]] = {
     slice_concat: _slice_concat,
     pad_op: _pad,
     roll_op: _roll,
-    slice_sum: sum_of_slices,
+    slice_sum: _slice_sum,
     no_nan: _no_nan,
     **CONVOLUTIONS,
     **GATHERS,

@@ -128,29 +128,6 @@ def lines_of(row: Row) -> Lines | None:
     return None if found is None or farthest(found)[0] <= 0 or found.count < 2 else found
 
 
-def lines_along(row: Row, known: dict[Root, tuple[int, int]]) -> Lines | None:
-    """How a row goes through lines of which, per root, the bytes of one and of all are known; it notes more roots."""
-    for lines in ways_of(row):
-        size, by = lines.axes[lines.at]
-        for k, (root, _) in enumerate(row.operands):
-            line, every = known.get(root, (0, 0))
-            if by[k] <= 0 or not line or line % by[k] or every % by[k]:
-                continue
-            each, some = line // by[k], every // by[k]
-            if size % some or (size != some and row.loop[0] in ADDING):
-                continue
-            both = list(zip(row.operands, by, strict=True))
-            if any(root in known and b > 0 and known[root] != (each * b, some * b) for (root, _), b in both):
-                continue
-            known.update({root: (each * b, some * b) for (root, _), b in both if b > 0})
-            if size == some:
-                return lines
-            cut: list[Axis] = [(size // some, tuple([some * b for b in by])), (some, by)]
-            axes = [*lines.axes[: lines.at], *cut, *lines.axes[lines.at + 1 :]]
-            return replace(lines, axes=axes, at=lines.at + 1)
-    return None
-
-
 def ways_of(row: Row) -> list[Lines]:
     """The ways in which a row may go through lines, along each of its axes."""
     if row.position >= 0 or len({root for root, _ in row.written}) != 1:
@@ -195,17 +172,6 @@ def _ways_of_sums(row: Row) -> list[Lines]:
     ways = [(1, True)] if row.dims[0] == 1 else [(0, False), (1, True)]
     ways += [(2, False)] if len(row.dims) == 3 else []
     return [Lines(row, [axes[k]], [*axes[:k], *axes[k + 1 :]], 0, adds, k) for k, adds in ways]
-
-
-def merged(row: Row) -> Row:
-    """The row with one dimension in place of the two innermost ones, where these are one in memory for all operands."""
-    width = len(row.operands)
-    while row.outer and all(
-        by == row.dims[0] * step for by, step in zip(row.strides[-width:], row.steps[:width], strict=True)
-    ):
-        dims = (row.dims[0] * row.outer[-1], *row.dims[1:])
-        row = replace(row, dims=dims, outer=row.outer[:-1], strides=row.strides[:-width])
-    return row
 
 
 def _core_at_indices(row: Row) -> list[Axis]:

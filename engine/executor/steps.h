@@ -57,7 +57,9 @@ static const signed char takes[256] = {STEPS(TAKES)}, booleans[256] = {STEPS(BOO
 #define TAKEN(LETTER) (takes[(unsigned char)(LETTER)] - 1)
 #define FIRST_IS_BOOLEAN(LETTER) (booleans[(unsigned char)(LETTER)])
 
-/* An array of vectors would be kept in memory. The operands of part I are FIRST(I) and SECOND(I), booleans at TRUTH(I). */
+/* CAN_BE says of how many operands, and whether the first of them may be a boolean, a step can be where it is compiled.
+ *
+ * An array of vectors would be kept in memory. The operands of part I are FIRST(I) and SECOND(I), booleans at TRUTH(I). */
 #define PART(I, RESULT) \
     if (I < count) { \
         const VEC a = x##I, b = FIRST(I), c = SECOND(I); \
@@ -67,10 +69,13 @@ static const signed char takes[256] = {STEPS(TAKES)}, booleans[256] = {STEPS(BOO
     }
 #define EACH(RESULT) \
     PART(0, RESULT) PART(1, RESULT) PART(2, RESULT) PART(3, RESULT) PART(4, RESULT) PART(5, RESULT) PART(6, RESULT) PART(7, RESULT) \
-    PART(8, RESULT) PART(9, RESULT) PART(10, RESULT) PART(11, RESULT) PART(12, RESULT) PART(13, RESULT) PART(14, RESULT) PART(15, RESULT) \
-    break;
+    PART(8, RESULT) PART(9, RESULT) PART(10, RESULT) PART(11, RESULT) PART(12, RESULT) PART(13, RESULT) PART(14, RESULT) PART(15, RESULT)
 #define CASE(LETTER, COUNT, BOOLEAN, MEANING, RESULT) \
-    case LETTER: EACH(RESULT)
+    case LETTER: \
+        if (CAN_BE(COUNT, BOOLEAN)) { \
+            EACH(RESULT) \
+        } \
+        break;
 #define VEC_AT(PLACE) \
     ({ \
         VEC there; \

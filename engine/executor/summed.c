@@ -15,6 +15,7 @@ enum { MANY = 8, FEW = 4, MOST_LINES = 16, ROOM = 64 * MANY * MOST_TAKEN * MOST_
 #define FIRST(I) (moves ? VEC_AT(at + (I) * bytes) : same)
 #define SECOND(I) b   /* no step takes two operands */
 #define TRUTH(I) at /* no operand is boolean */
+#define CAN_BE(COUNT, BOOLEAN) ((COUNT) == 1 ? !(BOOLEAN) : (COUNT) == 0 && !moves)
 
 /* What becomes of a term: it begins the sum (of few terms), or one of eight sums (of several terms each), ... */
 enum { BEGINS, GOES_ON, BEGINS_EIGHTH, GOES_ON_EIGHTH, ALONE, IN_PAIR, IN_FOUR, LAST_OF_EIGHT, ENDS = 4 };

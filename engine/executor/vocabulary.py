@@ -61,31 +61,26 @@ _SMALL_MATRICES = [function for function in SMALL_MATRICES.values() if isinstanc
 
 def _small_matrices(recorder: Writer, ufunc: Any, inputs: Sequence[Any]) -> Any:
     """Linear algebra of small matrices: one call of a gufunc of our own."""
+    resolved = loop_of(ufunc, tuple([x.dtype for x in inputs]))
     reals = ufunc(*map(actual_of, inputs), order="C")
     results = [recorder.computed(real) for real in (reals if ufunc.nout > 1 else (reals,))]
-    add_small_matrices(recorder, ufunc, inputs, [x.ref for x in results])
-    return tuple(results) if ufunc.nout > 1 else results[0]
-
-
-def add_small_matrices(recorder: Writer, ufunc: Any, inputs: Sequence[Any], results: Sequence[Ref]) -> None:
-    """The row of such a call, which writes its results where they are to be."""
-    resolved = loop_of(ufunc, tuple([x.dtype for x in inputs]))
     if resolved is None or [x.dtype for x in (*inputs, *results)] != list(resolved[1]):
         raise Opaque
-    refs = [*[ref_of(recorder, x) for x in inputs], *results]
+    refs = [*[ref_of(recorder, x) for x in inputs], *[x.ref for x in results]]
     rows = refs[0].shape[-1]
     dims = (rows, refs[1].shape[-1]) if len(core_names(ufunc)) > 1 else (rows,)
     recorder.add(core_row(resolved[0], refs, [len(x) for x in core_dims(ufunc)], dims, len(results)))
+    return tuple(results) if ufunc.nout > 1 else results[0]
 
 
-def refused_nan(recorder: Writer, x: Any, keeps: Sequence[Any] | None = None) -> Hidden | None:
+def refused_nan(recorder: Writer, x: Any) -> Hidden | None:
     """A row that refuses a NaN; None if there is one now."""
     if has_nan(as_array(actual_of(x))):
         return None
     said = recorder.computed(np.ones((), bool))
     ref = ref_of(recorder, x)
     every = Ref(said.ref.root, 0, ref.shape, (0,) * len(ref.shape), said.ref.dtype)
-    recorder.add_checked(elementwise((f"no_nan_{x.dtype.char}",), [ref, every]), keeps)
+    recorder.add_checked(elementwise((f"no_nan_{x.dtype.char}",), [ref, every]))
     return said
 
 
@@ -285,7 +280,7 @@ def _cast_loop(x: np.dtype, dtype: np.dtype) -> str:
 
 
 def cast(recorder: Writer, x: Any, dtype: np.dtype) -> Hidden:
-    """`x` in another dtype."""
+    """`x` in another dtype; numbers that it has not are left to the op's own kernel."""
     real = x.actual.astype(dtype)
     if dtype == x.dtype:
         return recorder.copy(x, real)
@@ -295,7 +290,7 @@ def cast(recorder: Writer, x: Any, dtype: np.dtype) -> Hidden:
         return of_parts(recorder, both, real)
     name = _cast_loop(x.dtype, dtype)
     loop = LOOPS.get(name)
-    if loop is None or np.dtype("l").itemsize != 8 or (loop.refuses and not np.isfinite(x.actual).all()):
+    if loop is None or np.dtype("l").itemsize != 8 or (loop.refuses and not (real == np.trunc(x.actual)).all()):
         raise Opaque
     if not loop.refuses:
         return recorder.elementwise((name,), [x.ref], real)

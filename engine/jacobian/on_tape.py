@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar, Unpack, overload
 
 import numpy as np
 
@@ -42,7 +42,9 @@ from engine.jacobian.structure.path import Path, contents_besides, is_connected
 from engine.jacobian.taking import Taking
 from engine.jacobian.views.complex_ends import by_parts
 from engine.jacobian.views.results import (
+    DenseOptions,
     Format,
+    JacobianOptions,
     Mode,
     SparseJacobian,
     dense_block,
@@ -80,64 +82,22 @@ class TapeDerivatives:
 
     @overload
     def jacobian(
-        self,
-        target: Any,
-        sources: Source[T],
-        unconnected_gradients: Any = ...,
-        parallel_iterations: int | None = None,
-        experimental_use_pfor: bool = True,
-        *,
-        mode: Mode = "auto",
-        sparsity: Any = None,
-        max_bytes: int | None = None,
-        format: Literal["dense"] = "dense",
-        executor: Any = None,
+        self, target: Any, sources: Source[T], unconnected_gradients: Any = ..., **options: Unpack[DenseOptions]
     ) -> T: ...
     @overload
     def jacobian(
-        self,
-        target: Any,
-        sources: list[Source[T]],
-        unconnected_gradients: Any = ...,
-        parallel_iterations: int | None = None,
-        experimental_use_pfor: bool = True,
-        *,
-        mode: Mode = "auto",
-        sparsity: Any = None,
-        max_bytes: int | None = None,
-        format: Literal["dense"] = "dense",
-        executor: Any = None,
+        self, target: Any, sources: list[Source[T]], unconnected_gradients: Any = ..., **options: Unpack[DenseOptions]
     ) -> list[T]: ...
     @overload
     def jacobian(
-        self,
-        target: Any,
-        sources: Source[Any],
-        unconnected_gradients: Any = ...,
-        parallel_iterations: int | None = None,
-        experimental_use_pfor: bool = True,
-        *,
-        mode: Mode = "auto",
-        sparsity: Any = None,
-        max_bytes: int | None = None,
-        format: Literal["csr"],
-        executor: Any = None,
-    ) -> sparse.csr_array: ...
+        self, target: Any, sources: Source[Any], unconnected_gradients: Any = ..., *, format: Literal["csr"],
+        **options: Unpack[JacobianOptions],
+    ) -> sparse.csr_array: ...  # fmt: skip
     @overload
     def jacobian(
-        self,
-        target: Any,
-        sources: Any,
-        unconnected_gradients: Any = ...,
-        parallel_iterations: int | None = None,
-        experimental_use_pfor: bool = True,
-        *,
-        mode: Mode = "auto",
-        sparsity: Any = None,
-        max_bytes: int | None = None,
-        format: Format = "dense",
-        executor: Any = None,
-    ) -> Any: ...
+        self, target: Any, sources: Any, unconnected_gradients: Any = ..., *, format: Format = "dense",
+        **options: Unpack[JacobianOptions],
+    ) -> Any: ...  # fmt: skip
     def jacobian(
         self,
         target: Any,

@@ -16,6 +16,7 @@ from engine.core import structural
 from engine.core.detach import looked_at
 from engine.core.dtypes import as_dtype
 from engine.core.eager import EagerTensor
+from engine.core.nest import flatten
 from engine.core.operands import Operand, operands
 from engine.core.value import Value, dtype_of, shape_of
 from engine.numpy_api import fourier, sparse_values
@@ -39,6 +40,7 @@ from engine.ops import (
 )
 from engine.ops.axis_args import reduction_axes
 from engine.ops.banded import banded_solve_op
+from engine.ops.lift import conversion
 from engine.runtime.lazy_scipy import scipy
 
 HOW = frozenset(
@@ -52,8 +54,14 @@ HOW = frozenset(
 # ---- scipy.special ---------------------------------------------------------------------------------------------------
 
 
-@operands("a", "b")
+_convert = conversion("logsumexp", ("a", "b"), (), ("b",), EagerTensor)
+
+
 def _logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: Any = False, return_sign: bool = False) -> Any:
+    numbers = b is not None and not any(isinstance(v, Value) for v in flatten(b))
+    given = {"a": a, "b": b}
+    _convert(given)
+    a, b = given.values()
     a = inexact(a)
     if b is None and not return_sign:
         return reduce.reduce_logsumexp(a, axis, keepdims)
@@ -62,7 +70,12 @@ def _logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: Any = False, r
     # what has the weight 0 is no part of the sum, however large it is
     counted = a if b is None else np.where(np.equal(b, constant(0, a)), constant(-np.inf, a), a)
     largest = shape.stop_gradient(np.max(counted, axis=axis, keepdims=True))
-    terms = np.exp(a - np.where(np.isfinite(largest), largest, constant(0, a)))
+    shift = np.where(np.isfinite(largest), largest, constant(0, a))
+    if numbers and not return_sign and np.all(b._array >= 0):
+        # a share of nearly all of this sum changes by what the others change
+        total = reduce.reduce_logsumexp(counted - shift + np.log(b), axis, keepdims)
+        return total + shape.reshape(shift, shape.shape(total))
+    terms = np.exp(a - shift)
     total = np.sum(terms if b is None else structural.scale(b, terms), axis=axis, keepdims=keepdims)
     shift = shape.reshape(largest, shape.shape(total))
     if not return_sign:

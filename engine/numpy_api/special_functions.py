@@ -57,6 +57,12 @@ def _bdtr(k: Any, n: Any, p: Any) -> Operand:
     return compare.where(whole, ones_like(p) + 0 * k, scipy_special.betaincc(k + 1, others, p))
 
 
+def _voigt(x: Any, sigma: Any, gamma: Any) -> Operand:
+    scale = 1 / (sigma * np.sqrt(2.0))
+    w = scipy_special.wofz_op(complexes.complex(x * scale, gamma * scale))
+    return scipy_special.voigt(complexes.real(w), complexes.imag(w), x, sigma, gamma, times=0, turns=0)
+
+
 def _fdtri(dfn: Any, dfd: Any, p: Any) -> Operand:
     share = scipy_special.betaincinv(dfn / 2, dfd / 2, p)
     return share * dfd / (dfn * (1 - share))
@@ -118,6 +124,7 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "expit": nn.sigmoid,
     "log_expit": nn.log_sigmoid,
     "expn": scipy_special.expn,
+    "voigt_profile": _in_double(_voigt),
     "wofz": lambda z: scipy_special.wofz_op(_complex(z)),
     "_lambertw": _lambertw,
     "_zeta": special.zeta,

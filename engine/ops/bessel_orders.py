@@ -2,7 +2,7 @@
 
 Derivatives in x are those of DLMF 10.6.1, 10.29.1, 9.2.1, 11.4.25 and 11.4.30. Derivatives in the order are those of
 the integrals of Schlaefli and their like (DLMF 10.9.6, 10.9.7, 10.32.4, 10.32.9) under the integral sign, any number of
-times, by quadrature of Gauss and Legendre: exact to some 1e-13 of the largest value of the integrand.
+times, by quadrature of Gauss and Legendre. Their paths lead through the saddle point, on which nothing cancels.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from engine.core.dtypes import FLOATING
 from engine.core.kinds import elementwise
 from engine.core.op import Op
 from engine.core.operands import Operand
+from engine.ops import tail_kernels
 from engine.ops.arithmetic import sign
 from engine.ops.compare import where
 from engine.ops.explog import pow
 from engine.ops.quadrature import panels
 from engine.ops.scipy_special import rgamma, share
 from engine.ops.special import in_double, no_derivative, scipy_kernel, typed_kernel
-from engine.ops.tail_kernels import hurwitz
 from engine.runtime.lazy_scipy import scipy
 
 _NODES = 24
@@ -52,13 +52,16 @@ def _around(v: np.ndarray, x: np.ndarray, swings: np.ndarray, f: Callable[..., A
     return found
 
 
-def _tail(v: np.ndarray, x: np.ndarray, f: Callable[..., Any], inverse: Callable[..., Any] = np.arcsinh) -> np.ndarray:
-    """The integral of ``f(t)`` from 0 on, where f falls like ``exp(abs(v) * t - x * g(t))``, of g's `inverse`."""
-    order, end = np.abs(v), inverse(_DECAYS / x)
+def _tail(
+    v: np.ndarray, x: np.ndarray, f: Callable[..., Any], inverse: Callable[..., Any] = np.arcsinh, start: Any = 0.0
+) -> np.ndarray:
+    """The integral of ``f(t)`` from `start` on, where f falls like ``exp(v * t - x * g(t))``, of g's `inverse`."""
+    rising, end = np.maximum(v, 0.0), inverse(_DECAYS / x)
     for _ in range(8):
-        end = inverse((_DECAYS + order * end) / x)
+        end = inverse((_DECAYS + rising * end) / x)
+    length = np.minimum(np.maximum(end - start, 0.0), _DECAYS / np.maximum(-v, 1e-300))
     nodes, weights = panels(_NODES, 16)
-    return end[..., 0] * np.sum(f(end * nodes) * weights, axis=-1)
+    return length[..., 0] * np.sum(f(start + length * nodes) * weights, axis=-1)
 
 
 def _power_of(t: np.ndarray, v: np.ndarray, k: int, sign: int) -> np.ndarray:
@@ -71,12 +74,14 @@ def _turned(v: np.ndarray, k: int, phase: float) -> np.ndarray:
     return np.pi**k * np.cos(np.pi * v - phase + k * np.pi / 2)
 
 
-def _with_turn(v: np.ndarray, x: np.ndarray, k: int, phase: float, falling: Callable[..., Any]) -> np.ndarray:
-    """Derivative number k in v of the integral of ``cos(pi * v - phase) * exp(-v * t) * falling(t)``."""
+def _with_turn(
+    v: np.ndarray, x: np.ndarray, k: int, phase: float, falling: Callable[..., Any], start: Any = 0.0
+) -> np.ndarray:
+    """Derivative number k in v of the integral from `start` of ``cos(pi * v - phase) * exp(-v * t) * falling(t)``."""
     total: Any = 0.0
     choose = 1
     for i in range(k + 1):
-        part = _tail(v, x, lambda t, i=i: _power_of(t, v, k - i, -1) * falling(t))
+        part = _tail(-v, x, lambda t, i=i: _power_of(t, v, k - i, -1) * falling(t), start=start)
         total = total + choose * _turned(v[..., 0], i, phase) * part
         choose = choose * (k - i) // (i + 1)
     return total
@@ -88,17 +93,31 @@ def _by_order(v: Any, x: Any, *, function: str, times: int) -> np.ndarray:
     inside = (x > 0) & np.isfinite(x) & np.isfinite(v)
     at, order = np.where(inside, x, 1.0)[..., None], np.where(inside, v, 0.0)[..., None]
     integral = _INTEGRALS[function[0]](order, at, times, function.endswith("e"))
-    few = (function[0] in "ji") & (times <= 2) & inside & (v > 0) & (x * x < 4 * (v + 1))
-    if np.any(few):
-        integral[few] = _by_series(v[few], x[few], -1 if function[0] == "j" else 1, function.endswith("e"), times)
     # at 0 what vanishes there for all orders nearby has no slope
     outside = np.where((x == 0) & (v > 0) & (function[0] in "ji"), 0.0, np.nan)
     return np.where(inside, integral, outside)
 
 
+def _turned_integrand(exponent: Any, phase: Any, start: Any, s: Any, k: int) -> Any:
+    """The real part of the integrand's derivative number k in the order, at ``start + i * s``."""
+    turned = np.exp(exponent) * (np.cos(phase) + 1j * np.sin(phase))
+    return (turned * (-start - 1j * s) ** k).real if k else turned.real
+
+
 def _j(v: np.ndarray, x: np.ndarray, k: int, scaled: bool) -> np.ndarray:
-    around = _around(v, x, np.abs(v) + x, lambda v, x, s: s**k * np.cos(x * np.sin(s) - v * s - k * np.pi / 2))
-    return around - _with_turn(v, x, k, np.pi / 2, lambda t: np.exp(-x * np.sinh(t))) / np.pi
+    """Over a path through the saddle point, on which the integrand is as small as the function is."""
+
+    def integrand(v: Any, x: Any, s: Any) -> Any:
+        start, fall = _saddle(v, x), np.sqrt(np.maximum(v - x, 0.0)) * np.sqrt(np.abs(v + x))
+        exponent = fall - v * start - 2 * fall * np.square(np.sin(s / 2))
+        return _turned_integrand(exponent, np.maximum(v, x) * np.sin(s) - v * s, start, s, k)
+
+    around = _around(v, x, np.abs(v) + x, integrand)
+    return around - _with_turn(v, x, k, np.pi / 2, lambda t: np.exp(-x * np.sinh(t)), _saddle(v, x)) / np.pi
+
+
+def _saddle(v: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return np.arccosh(np.maximum(v / x, 1.0))
 
 
 def _y(v: np.ndarray, x: np.ndarray, k: int, scaled: bool) -> np.ndarray:
@@ -108,34 +127,27 @@ def _y(v: np.ndarray, x: np.ndarray, k: int, scaled: bool) -> np.ndarray:
 
 
 def _i(v: np.ndarray, x: np.ndarray, k: int, scaled: bool) -> np.ndarray:
-    less = x if scaled else 0.0
+    less, start = x if scaled else 0.0, np.arcsinh(np.maximum(v, 0.0) / x)
     # of a large x only what is near 0 counts
-    end = np.arccos(np.maximum(1 - _DECAYS / x, -1.0))
+    size = np.hypot(x, np.maximum(v, 0.0))
+    end = np.arccos(np.maximum(1 - _DECAYS / size, -1.0))
     swings = np.abs(v) * end + np.minimum(x, _DECAYS)
 
     def integrand(v: Any, x: Any, s: Any) -> Any:
-        return s**k * np.exp((0.0 if scaled else x) - 2 * x * np.sin(s / 2) ** 2) * np.cos(v * s + k * np.pi / 2)
+        up = np.maximum(v, 0.0)
+        start, size = np.arcsinh(up / x), np.hypot(x, up)
+        exponent = (up * (up / (size + x)) if scaled else size) - v * start - 2 * size * np.square(np.sin(s / 2))
+        return _turned_integrand(exponent, up * np.sin(s) - v * s, start, s, k)
 
     around = _around(v, x, swings, integrand, end)
-    return around - _with_turn(v, x, k, np.pi / 2, lambda t: np.exp(-x * np.cosh(t) - less)) / np.pi
+    return around - _with_turn(v, x, k, np.pi / 2, lambda t: np.exp(-x * np.cosh(t) - less), start) / np.pi
 
 
 def _k(v: np.ndarray, x: np.ndarray, k: int, scaled: bool) -> np.ndarray:
     more = 0.0 if scaled else x
     half: Callable[[Any], Any] = lambda t: t**k * (np.exp(v * t) + (-1) ** k * np.exp(-v * t)) / 2  # noqa: E731
     falling: Callable[[Any], Any] = lambda t: np.exp(-more - 2 * x * np.sinh(t / 2) ** 2)  # noqa: E731
-    return _tail(v, x, lambda t: half(t) * falling(t), lambda z: 2 * np.arcsinh(np.sqrt(z / 2)))
-
-
-def _by_series(v: np.ndarray, x: np.ndarray, sign: int, scaled: bool, times: int) -> np.ndarray:
-    """The first or second derivative in the order (DLMF 10.15.1, 10.38.1), which may be tiny beside the integrand."""
-    square, total = sign * x * x / 4, np.zeros_like(x)
-    term = np.exp(v * np.log(x / 2) - (x if scaled else 0.0)) * scipy.special.rgamma(v + 1)
-    for k in range(40):
-        slope = np.log(x / 2) - scipy.special.psi(v + k + 1)
-        total += term * (slope if times == 1 else slope**2 - hurwitz(2, v + k + 1))
-        term = term * square / ((k + 1) * (v + k + 1))
-    return total
+    return _tail(np.abs(v), x, lambda t: half(t) * falling(t), lambda z: 2 * np.arcsinh(np.sqrt(z / 2)))
 
 
 _INTEGRALS: dict[str, Callable[..., np.ndarray]] = {"j": _j, "y": _y, "i": _i, "k": _k}
@@ -169,17 +181,45 @@ bessel_by_order = elementwise(
 )
 
 
+def _derivative(function: str, v: Any, x: Any, times: int, in_order: int = 0) -> Operand:
+    """By differences of neighboring orders, `times` in x."""
+    if not times:
+        return (
+            bessel_by_order(v, x, function=function, times=in_order)
+            if in_order
+            else globals()[f"bessel_{function}"](v, x)
+        )
+    less: Callable[[Any], Any] = lambda order: _derivative(function, order, x, times - 1, in_order)  # noqa: E731
+    plain = _differences(lambda n: less(v + n), function, less(v) if function.endswith("e") else None, x)
+    if in_order or not function.endswith("e"):
+        return plain
+    return scaled_slope(plain, v, x, function=function, times=times)
+
+
+scaled_slope = elementwise(
+    "scaled_slope",
+    typed_kernel(
+        lambda given, v, x, *, function, times: tail_kernels.scaled_slope(given, v, x, kind=function[0], times=times)
+    ),
+    (
+        None,
+        lambda out, given, v, x, *, function, times: _derivative(function, v, x, times, 1),
+        lambda out, given, v, x, *, function, times: _derivative(function, v, x, times + 1),
+    ),
+    args=("given", "v", "x"),
+    accepts=FLOATING,
+    strict=False,
+    doc="Derivative number `times` in x of a scaled modified Bessel function, as given but far out.",
+)
+
+
 def _of_order(name: str, function: str, doc: str) -> Op:
     op: Any = elementwise(
         name,
         scipy_kernel(function),
         (
             lambda out, v, x: bessel_by_order(v, x, function=function, times=1),
-            in_double(
-                lambda: op,
-                lambda out, v, x: _differences(lambda n: op(v + n, x), function, out, x),
-                function.endswith("e"),
-            ),
+            in_double(lambda: op, lambda out, v, x: _derivative(function, v, x, 1), False),
         ),
         args=("v", "x"),
         accepts=FLOATING,
@@ -225,7 +265,7 @@ def _struve(name: str, function: str, sign: int, doc: str) -> Op:
     op: Any = elementwise(
         name,
         scipy_kernel(function),
-        (no_derivative(function, "v"), slope),
+        (no_derivative(function, "v"), in_double(lambda: op, slope)),
         args=("v", "x"),
         accepts=FLOATING,
         module=__name__,

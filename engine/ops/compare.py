@@ -56,7 +56,9 @@ left_shift = nondifferentiable(
 right_shift = nondifferentiable(
     "right_shift", _shifted(np.right_shift), args=("x", "y"), accepts=INTEGER, doc="x with its bits moved down by y."
 )
-bitwise_not = nondifferentiable("bitwise_not", np.invert, accepts=INTEGER, doc="Bitwise complement of integers.")
+bitwise_not = nondifferentiable(
+    "bitwise_not", np.invert, accepts=INTEGER, type="Invert", doc="Bitwise complement of integers."
+)
 is_nan = nondifferentiable("is_nan", np.isnan, result=bool_, accepts=INEXACT, doc="Where x is NaN.")
 is_inf = nondifferentiable("is_inf", np.isinf, result=bool_, accepts=INEXACT, doc="Where x is infinite.")
 is_finite = nondifferentiable("is_finite", np.isfinite, result=bool_, accepts=INEXACT, doc="Where x is finite.")
@@ -214,6 +216,22 @@ def _cast_kernel(x: Any, *, dtype: DType) -> Operand:
     return x.astype(dtype.numpy)
 
 
+def _truncate_kernel(x: Any, *, dtype: DType) -> Operand:
+    x = x.real if x.dtype.kind == "c" else x
+    # what records a program records the cast alone, and its loop refuses what does not fit
+    if x.dtype.kind != "f" or dtype.numpy.kind == "b" or not isinstance(x, (np.ndarray, np.generic)) or not x.size:
+        return x.astype(dtype.numpy)
+    x, limits = np.asarray(x), np.iinfo(dtype.numpy)
+    # 2.0**63 and not its predecessor: beside the largest numbers of 64 bits there is no float
+    too_small, too_large = limits.min - 1.0, limits.max + 1.0
+    if x.min() > too_small and x.max() < too_large:
+        return x.astype(dtype.numpy)
+    fits = (x > too_small) & (x < too_large)
+    out = np.where(fits, x, 0).astype(dtype.numpy)
+    out[x >= too_large], out[x <= too_small] = limits.max, limits.min
+    return out
+
+
 def _cast_abstract(x: Aval, *, dtype: DType) -> Aval:
     return Aval(x.shape, dtype, x.value if dtype.is_integer else None)
 
@@ -233,7 +251,7 @@ cast_op = linear(
 )
 truncate = nondifferentiable(
     "truncate",
-    _cast_kernel,
+    _truncate_kernel,
     abstract=_cast_abstract,
     type="Cast",
     elementwise=True,
@@ -249,7 +267,8 @@ def cast(x: Any, dtype: Any) -> Any:
     ----------
     x : value
     dtype : DType or whatever `as_dtype` accepts
-        Floating and complex targets carry derivatives, integers and bool cut them.
+        Floating and complex targets carry derivatives, integers and bool cut them. Floating numbers are cut towards
+        zero for integers; those beyond the integers' range become the largest or smallest one, and NaN becomes 0.
 
     Returns
     -------

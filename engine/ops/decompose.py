@@ -1,7 +1,8 @@
 """Decompositions of matrices in the last two axes: Cholesky, eigenvalues, singular values, QR.
 
 Eigenvectors and singular vectors are defined up to sign (phase), and not at all within a space of equal eigenvalues.
-Derivatives are those of functions that do not depend on that choice; between equal values they are taken to be zero.
+Derivatives are those of functions that do not depend on that choice. Between equal values they are zero for a function
+of the vectors alone, and NaN for one that depends on the choice or on the values, too; second derivatives are NaN.
 
 References
 ----------
@@ -14,6 +15,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,16 +23,17 @@ import numpy as np
 from engine.core.aval import Aval
 from engine.core.batching import leading
 from engine.core.expand_axes import expand_dims
-from engine.core.kinds import FROM_VJP, general, linear
+from engine.core.kinds import FROM_VJP, elementwise, general, linear
 from engine.core.op import Layout
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import GATHERS, SCATTERS, rowwise
 from engine.core.value import dtype_of, shape_of
 from engine.ops.arithmetic import divide_no_nan
-from engine.ops.compare import cast_like, less_equal, where
+from engine.ops.compare import cast_like, equal, greater, less_equal, logical_and, logical_or, not_equal, where
 from engine.ops.complexes import abs as absolute
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.diagonal import embed_diagonal
+from engine.ops.extrema import reduce_max
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.small_matrix import is_small, numbers_of
 from engine.ops.solve import check_matrix, finite, fresh_if_small, known, square_abstract, triangle, triangular_solve_op
@@ -58,9 +61,56 @@ def columns(x: Any, factors: Any) -> Operand:
 
 def inverse_gaps(x: Any) -> Operand:
     """``1 / (x[j] - x[i])``, zero where they are equal up to rounding."""
+    gaps, near = _gaps(x)
+    return where(near, zeros_like(gaps), divide_no_nan(ones_like(gaps), gaps))
+
+
+def _gaps(x: Any) -> tuple[Operand, Operand]:
     gaps, size = expand_dims(x, (-2,)) - expand_dims(x, (-1,)), largest(x)
     rounding = dtype_of(size).as_numpy_dtype(8 * np.finfo(dtype_of(size).numpy).eps)
-    return where(less_equal(absolute(gaps), rounding * size), zeros_like(gaps), divide_no_nan(ones_like(gaps), gaps))
+    return gaps, less_equal(absolute(gaps), rounding * size)
+
+
+once_differentiable = elementwise(
+    "once_differentiable",
+    lambda x, ends: x + np.zeros_like(ends),
+    (lambda out, x, ends: where(not_equal(ends, zeros_like(ends)), np.nan * ones_like(out), ones_like(out)), None),
+    args=("x", "ends"),
+    strict=False,
+    doc="The first operand; where the second is not 0, its derivative is NaN.",
+)
+
+
+def _turns(values: Any, of_values: Any, sides: Sequence[tuple[Any, Any]]) -> tuple[Operand, list[Operand]]:
+    """Cotangents to add for turns of vectors of equal values; and the vectors, which have no derivatives then.
+
+    Any small change of the matrix turns these vectors. A function that such a turn changes has no derivative: NaN. So
+    it is for one that shows the values, too: its terms are the limit of a quotient of zeros; and so for all second
+    derivatives. Else this is 0.
+
+    Parameters
+    ----------
+    values, of_values : value
+        The values and their cotangents.
+    sides : sequence of pairs
+        Vectors and their cotangents: those of one side or two.
+    """
+    parts = [matmul(vectors, ct, adjoint_a=True) for vectors, ct in sides]
+    size = sum(reduce_max(absolute(part), axis=(-2, -1), keepdims=True) for part in parts)
+    least = dtype_of(size).as_numpy_dtype(np.finfo(dtype_of(size).numpy).eps ** 0.5) * size
+    one = ones_like(parts[0])
+    apart = equal(triangle(triangle(one, lower=True, diagonal=1.0), lower=False, diagonal=1.0), zeros_like(one))
+    same = logical_and(_gaps(values)[1], apart)
+    moved = not_equal(of_values, zeros_like(of_values))
+    either = logical_or(expand_dims(moved, (-2,)), expand_dims(moved, (-1,)))
+    shown = greater(sum(map(absolute, parts)), least)
+    turned = greater(absolute(sum(map(_skew, parts))), least)
+    unknown = logical_and(same, logical_or(turned, logical_and(either, shown)))
+    known = where(logical_and(same, greater(size + zeros_like(absolute(one)), zeros_like(size))), one, zeros_like(one))
+    ends = reduce_max(absolute(known), axis=(-2, -1), keepdims=True)
+    return where(unknown, np.nan * one, zeros_like(one)), [
+        once_differentiable(vectors, cast_like(ends, vectors)) for vectors, _ in sides
+    ]
 
 
 # ---- cholesky --------------------------------------------------------------------------------------------------------
@@ -143,8 +193,9 @@ def _eigh_abstract(x: Aval) -> tuple[Aval, Aval]:
 def _eigh_vjp(ct: Any, out: Any, x: Any) -> Operand:
     """Section 3.1 of [1]. Only the lower triangle of x is looked at, so only it has a gradient."""
     values, vectors = out
-    inner = inverse_gaps(values) * matmul(vectors, ct[1], adjoint_a=True)
-    total = spectral(ct[0], x, values, vectors) + _from_basis(vectors, inner)
+    turns, (shown,) = _turns(values, ct[0], [(vectors, ct[1])])
+    inner = inverse_gaps(values) * matmul(shown, ct[1], adjoint_a=True) + turns
+    total = spectral(ct[0], x, values, vectors) + _from_basis(shown, inner)
     return triangle(_hermitian(total), lower=True, diagonal=0.5)
 
 
@@ -269,15 +320,18 @@ def _svd_vjp(ct: Any, out: Any, x: Any, *, full_matrices: bool = False) -> Opera
     s, u, v = out
     of_s, of_u, of_v = ct
     inverse = divide_no_nan(ones_like(s), s)
+    turns, shown = _turns(s, of_s, [(u, of_u), (v, of_v)])
+    of_values = singular(of_s, x, s, u, v)
+    u, v = shown
     of_left, of_right = (_skew(matmul(x, of_x, adjoint_a=True)) for x, of_x in ((u, of_u), (v, of_v)))
     sums = expand_dims(s, (-2,)) + expand_dims(s, (-1,))
     # what turns both sides alike needs differences, what turns them against each other, and phases of both, sums
     apart = cast_like(divide_no_nan(ones_like(sums), sums), u)
     inner = 0.5 * (cast_like(inverse_gaps(s), u) * (of_left + of_right) + apart * (of_left - of_right))
-    within = matmul(u, matmul(inner, v, adjoint_b=True))
+    within = matmul(u, matmul(inner + turns, v, adjoint_b=True))
     left = matmul(columns(_outside(u, of_u), inverse), v, adjoint_b=True)
     right = matmul(u, columns(_outside(v, of_v), inverse), adjoint_b=True)
-    return singular(of_s, x, s, u, v) + within + left + right
+    return of_values + within + left + right
 
 
 def _outside(basis: Any, x: Any) -> Operand:

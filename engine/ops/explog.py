@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -56,16 +57,16 @@ def by_tails(quick: Callable[..., Any], exact: Callable[..., Any], near: float =
     return kernel
 
 
-def _with_tails(y: Any, tail: Any, exact: Callable[..., Any], out: Any, x: Any) -> Any:
+def _with_tails(y: Any, tail: Any, exact: Callable[..., Any], *operands: Any) -> Any:
     observed = not isinstance(y, (np.ndarray, np.generic))
     if observed:
         with np.errstate(all="ignore"):
-            return np.where(tail, exact(out, x), y)  # rows compute all in less time than they find the tails
+            return np.where(tail, exact(*operands), y)  # rows compute all in less time than they find the tails
     wide = np.float32 if y.dtype.itemsize == 2 else y.dtype
     if not np.ndim(y):
-        return exact(out.astype(wide), x.astype(wide)).astype(y.dtype) if tail else y
+        return exact(*[v.astype(wide) for v in operands]).astype(y.dtype) if tail else y
     places = np.nonzero(tail)  # few mostly, which are quicker than a mask
-    y[places] = exact(out[places].astype(wide), np.broadcast_to(x, y.shape)[places].astype(wide))
+    y[places] = exact(*[np.broadcast_to(v, y.shape)[places].astype(wide) for v in operands])
     return y
 
 
@@ -75,10 +76,11 @@ def slope_within(
     size: Callable[..., Any],
     quick: Callable[..., Any],
     exact: Callable[..., Any],
-    second: Callable[..., Any],
+    following: Callable[..., Any],
     value: Callable[..., Any] | None = None,
     *,
     module: str,
+    given: tuple[str, ...] = ("out",),
 ) -> Op:
     """The derivative of an elementwise op, which follows from value and argument alike where no terms cancel.
 
@@ -91,40 +93,79 @@ def slope_within(
     size, quick : callable
     exact : callable
         ``exact(x)``, which is computed elsewhere alone.
-    second : callable
-        ``second(slope, out, x)``, the op's second derivative.
+    following : callable
+        ``following(slope, out, x)``, the next derivative.
     value : callable, optional
         The function itself: single precision takes it, and `quick`, in double precision where its own limit is passed.
     module : str
         Where the op is found.
+    given : tuple of str
+        What `quick` takes besides the argument; of a second derivative the first, too, which `value` then returns.
     """
 
-    def kernel(out: Any, x: Any) -> Operand:
+    def kernel(*operands: Any) -> Operand:
+        x = operands[-1]
         limit = limits.get(x.dtype.char)
         if limit is None:
             return exact(x)
         seen = size(x)
         if all_beyond(seen, limit):
-            return quick(out, x)
+            return quick(*operands)
         with np.errstate(all="ignore"):
-            elsewhere = in_double if value is not None and x.dtype.char == "f" else lambda out, x: exact(x)
-            return _with_tails(quick(out, x), np.greater_equal(seen, limit), elsewhere, out, x)
+            elsewhere = (
+                in_double if value is not None and x.dtype.char == "f" else lambda *operands: exact(operands[-1])
+            )
+            return _with_tails(quick(*operands), np.greater_equal(seen, limit), elsewhere, *operands)
 
-    def in_double(out: Any, x: Any) -> Any:
-        wide = x.astype(np.float64)
-        found: Any = kernel(value(wide), wide)  # type: ignore[misc]
+    def in_double(*operands: Any) -> Any:
+        wide = operands[-1].astype(np.float64)
+        known: Any = value(wide)  # type: ignore[misc]
+        found: Any = kernel(*(known if len(given) > 1 else (known,)), wide)
         return found.astype(np.float32)
 
+    order = ("slope", "curve")[len(given) - 1]
     return elementwise(
-        f"{of}_slope",
+        f"{of}_{order}",
         kernel,
-        (None, second),
-        args=("out", "x"),
+        (*[None] * len(given), following),
+        args=(*given, "x"),
         accepts=FLOATING,
         strict=False,
         module=module,
-        doc=f"The derivative of `{of}`, for its value there.",
+        doc=f"The {'first' if order == 'slope' else 'second'} derivative of `{of}`, for {' and '.join(given)} there.",
     )
+
+
+def slopes_within(
+    of: str,
+    limits: dict[str, float],
+    size: Any,
+    quick: Sequence[Any],
+    exact: Any,
+    op: Op,
+    value: Any,
+    module: str,
+    first: int = 1,
+) -> tuple[Op, Op]:
+    """The first and the second derivative as by `slope_within`; both are ``exact(op or its kernel, x, times)``.
+
+    `first` is the `times` of the first one; `quick` has a function for each, of which the second takes the first, too.
+    """
+    within = partial(slope_within, of, limits, size, module=module)
+    slope = within(
+        quick[0],
+        exact=lambda x: exact(op.kernel, x, first),
+        following=lambda slope, out, x: curve(slope, out, x),
+        value=value,
+    )
+    curve = within(
+        quick[1],
+        exact=lambda x: exact(op.kernel, x, first + 1),
+        following=lambda _, slope, out, x: exact(op, x, first + 2),
+        value=lambda x: (slope.kernel(out := value(x), x), out),
+        given=("slope", "out"),
+    )
+    return slope, curve
 
 
 exp = elementwise("exp", elementary.exp, (lambda out, x: out,), doc="e to the power x.")

@@ -18,20 +18,19 @@ from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.ops import tail_kernels
 from engine.ops.arithmetic import reciprocal, square
-from engine.ops.explog import exp, expm1, log, log1p, pow, sqrt
+from engine.ops.compare import where
+from engine.ops.explog import exp, expm1, log
 from engine.ops.nn import softplus_kernel
 from engine.ops.ratio_distributions import stdtr
-from engine.ops.scipy_special import betaincc, betaln, erfcx, log_ndtr, log_of_power, share
+from engine.ops.scipy_special import betaincc, betaln, erfcx, log_of_power, log_of_power1p, share
 from engine.ops.special import (
+    bessel_i0e,
+    bessel_i1e,
     betainc,
-    betainc_grad_a,
-    betainc_grad_b,
     digamma,
     erf,
     igamma,
     igammac,
-    lgamma,
-    ndtr,
     typed_kernel,
 )
 from engine.ops.trig import tanh
@@ -95,6 +94,24 @@ log_one_minus_exp = elementwise(
     accepts=FLOATING,
     doc="``log(1 - exp(t))`` for negative `t`: the logarithm of one tail from that of the other.",
 )
+
+exp_minus = elementwise(
+    "exp_minus",
+    lambda x, c: np.exp(x) - c * x,
+    (lambda out, x, c: where(x < -1, exp(x) - c, expm1(x) + (1 - c)), lambda out, x, c: -x),
+    args=("x", "c"),
+    accepts=FLOATING,
+    doc="``exp(x) - c * x``, whose slope keeps its digits near 0 where `c` is 1.",
+)
+log_weibull = elementwise(
+    "log_weibull",
+    typed_kernel(lambda y: np.where(y < -40, y, _log_one_minus_exp(-np.exp(y)))),
+    (lambda out, y: exp(y - exp(y) - out),),
+    args=("y",),
+    accepts=FLOATING,
+    doc="``log(1 - exp(-exp(y)))``, where ``exp(y)`` is 0, too.",
+)
+
 
 log_cosh = elementwise(
     "log_cosh",
@@ -211,6 +228,20 @@ log_i0e = elementwise(
     doc="Derivative number `times` of the logarithm of `bessel_i0e` of numbers that are not negative; at 0 from above.",
 )
 
+
+def _bessel_ratio(z: Any) -> Operand:
+    return bessel_i1e(z) / bessel_i0e(z)
+
+
+log_rice = elementwise(
+    "log_rice",
+    typed_kernel(lambda x, b: -0.5 * np.square(x - b) + _log_i0e(x * b, times=0)),
+    (lambda out, x, b: b * _bessel_ratio(x * b) - x, lambda out, x, b: x * _bessel_ratio(x * b) - b),
+    args=("x", "b"),
+    accepts=FLOATING,
+    doc="``-(x ** 2 + b ** 2) / 2 + log(bessel_i0(x * b))``, without overflow.",
+)
+
 # ---- logarithms of tails ---------------------------------------------------------------------------------------------
 
 _NEARLY_ALL = 0.99
@@ -224,13 +255,26 @@ def _slope(op: Op, i: int, out: Any, *args: Any) -> Any:
     return rules[i].factor(out, args, {})
 
 
-def _log_of(
+_LOWEST = -700.0
+
+over_tail = elementwise(
+    "over_tail",
+    typed_kernel(lambda out: np.where(out < _LOWEST, np.nan, np.exp(-out))),
+    (lambda result, out: -result,),
+    args=("out",),
+    accepts=FLOATING,
+    doc="``exp(-out)``; NaN where a tail of this logarithm, or a slope of it, has lost digits.",
+)
+
+
+def log_of_tail(
     name: str,
     tail: Op,
     rest: str | Callable[..., Any],
     doc: str,
     slopes: dict[int, Callable[..., Any]] | None = None,
     far: Callable[..., Any] | None = None,
+    module: str = __name__,
 ) -> Op:
     """The logarithm of a tail: of the other one, `rest` (or SciPy's function of that name), where this is near 1.
 
@@ -253,10 +297,10 @@ def _log_of(
         return out
 
     def partial(i: int) -> Callable[..., Any]:
-        return lambda out, *args: _slope(tail, i, exp(out), *args) * exp(-out)
+        return lambda out, *args: _slope(tail, i, exp(out), *args) * over_tail(out)
 
     partials = [(slopes or {}).get(i) or partial(i) for i in range(len(tail.args))]
-    return elementwise(name, typed_kernel(kernel), partials, args=tail.args, accepts=FLOATING, module=__name__, doc=doc)
+    return elementwise(name, typed_kernel(kernel), partials, args=tail.args, accepts=FLOATING, module=module, doc=doc)
 
 
 def _series(a: Any, x: Any) -> Any:
@@ -288,11 +332,7 @@ def _hazard(name: str, tail: str, sign: int, log_tail: Callable[[], Op], quotien
         with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
             p = getattr(scipy.special, tail)(a, x)
             out = np.exp(scipy.special.xlogy(a - 1, x) - x - scipy.special.gammaln(a)) / p
-        far = np.asarray((p < _FAR) & np.isfinite(x) & (x > 0))
-        if far.any():
-            out = np.array(out)
-            out[far] = quotient_far(*[np.broadcast_to(v, far.shape)[far].astype(np.float64) for v in (a, x)])
-        return out
+        return tail_kernels.replaced(out, (p < _FAR) & np.isfinite(x) & (x > 0), quotient_far, a, x)
 
     return elementwise(
         name,
@@ -311,7 +351,7 @@ def _hazard(name: str, tail: str, sign: int, log_tail: Callable[[], Op], quotien
 _FAR = 1e-30
 lower_hazard = _hazard("lower_hazard", "gammainc", 1, lambda: log_igamma, lambda a, x: a / (x * _series(a, x)))
 upper_hazard = _hazard("upper_hazard", "gammaincc", -1, lambda: log_igammac, lambda a, x: _fraction(a, x) / x)
-log_igamma = _log_of(
+log_igamma = log_of_tail(
     "log_igamma",
     igamma,
     "gammaincc",
@@ -319,7 +359,7 @@ log_igamma = _log_of(
     {1: lambda out, a, x: lower_hazard(a, x)},
     lambda a, x: _log_far(1, _series)(a, x),
 )
-log_igammac = _log_of(
+log_igammac = log_of_tail(
     "log_igammac",
     igammac,
     "gammainc",
@@ -329,10 +369,38 @@ log_igammac = _log_of(
 )
 
 
-log_betainc = _log_of("log_betainc", betainc, tail_kernels.upper_beta, "``log(betainc(a, b, x))``.")
-log_betaincc = _log_of("log_betaincc", betaincc, "betainc", "``log(betaincc(a, b, x))``.")
-log_erf = _log_of("log_erf", erf, "erfc", "``log(erf(x))`` of positive x.")
-log_stdtr = _log_of("log_stdtr", stdtr, lambda df, t: scipy.special.stdtr(df, -t), "``log(stdtr(df, t))``.")
+def log_beta_far(a: Any, b: Any, x: Any) -> Any:
+    """Below its middle I is a power times a series (DLMF 8.17.8) whose terms have one sign."""
+    term = total = np.ones_like(x)
+    for n in range(_STEPS):
+        term = term * x * (a + b + n) / (a + 1 + n)
+        total = total + term
+    powers = scipy.special.xlogy(a, x) + scipy.special.xlog1py(b, -x)
+    return powers - np.log(a) - scipy.special.betaln(a, b) + np.log(total)
+
+
+def _share_density(a: Any, b: Any, x: Any) -> Operand:
+    return log_of_power(a - 1, x) + log_of_power1p(b - 1, -x) - betaln(a, b)
+
+
+log_betainc = log_of_tail(
+    "log_betainc",
+    betainc,
+    tail_kernels.upper_beta,
+    "``log(betainc(a, b, x))``.",
+    {2: lambda out, a, b, x: exp(_share_density(a, b, x) - out)},
+    lambda a, b, x: log_beta_far(a, b, x),
+)
+log_betaincc = log_of_tail(
+    "log_betaincc",
+    betaincc,
+    "betainc",
+    "``log(betaincc(a, b, x))``.",
+    {2: lambda out, a, b, x: -exp(_share_density(a, b, x) - out)},
+    lambda a, b, x: log_beta_far(b, a, 1 - x),
+)
+log_erf = log_of_tail("log_erf", erf, "erfc", "``log(erf(x))`` of positive x.")
+log_stdtr = log_of_tail("log_stdtr", stdtr, lambda df, t: scipy.special.stdtr(df, -t), "``log(stdtr(df, t))``.")
 
 
 def _log_erfc(x: Any) -> Any:
@@ -352,226 +420,3 @@ log_erfc = elementwise(
     accepts=FLOATING,
     doc="``log(erfc(x))``, far out too.",
 )
-
-# ---- tails of one distribution ---------------------------------------------------------------------------------------
-
-_HALF_WIDTH = 0.05
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
-
-
-def _normal_within(c: Any, x: Any) -> Any:
-    with np.errstate(under="ignore"):
-        far = scipy.special.ndtr(x - c) - scipy.special.ndtr(-x - c)
-        near = np.asarray((np.abs(x) < _HALF_WIDTH) & np.isfinite(c))
-        if not near.any():
-            return far
-        out = np.array(far, np.float64)
-        at, wide = (np.broadcast_to(v, near.shape)[near].astype(np.float64) for v in (c, x))
-        density = np.exp(-0.5 * np.square(at[:, None] + wide[:, None] * _NODES)) / math.sqrt(2 * math.pi)
-        out[near] = wide * np.sum(density * _WEIGHTS, -1)
-        return out
-
-
-def _normal_density(x: Any) -> Operand:
-    return exp(_log_density(x))
-
-
-normal_within = elementwise(
-    "normal_within",
-    typed_kernel(_normal_within),
-    (
-        lambda out, c, x: _normal_density(c - x) * expm1(-2 * c * x),
-        lambda out, c, x: _normal_density(c - x) * (1 + exp(-2 * c * x)),
-    ),
-    args=("c", "x"),
-    accepts=FLOATING,
-    doc="The probability of a standard normal variable within `x` of `c`.",
-)
-
-
-def _log_normal_mass(a: Any, b: Any) -> Any:
-    flipped = np.greater(a, 0)  # from the tail that both are nearer to
-    low, high = scipy.special.log_ndtr(np.where(flipped, -b, a)), scipy.special.log_ndtr(np.where(flipped, -a, b))
-    with np.errstate(invalid="ignore"):
-        return high + _log_one_minus_exp(low - high)
-
-
-def _log_density(x: Any) -> Operand:
-    return -0.5 * square(x) - 0.5 * math.log(2 * math.pi)
-
-
-log_normal_mass = elementwise(
-    "log_normal_mass",
-    typed_kernel(_log_normal_mass),
-    (lambda out, a, b: -exp(_log_density(a) - out), lambda out, a, b: exp(_log_density(b) - out)),
-    args=("a", "b"),
-    accepts=FLOATING,
-    doc="The logarithm of the probability of a standard normal variable between `a` and `b`.",
-)
-
-
-def _log_truncated(x: Any, a: Any, b: Any) -> Any:
-    whole = _log_normal_mass(a, b)
-    out = np.asarray(_log_normal_mass(a, x) - whole)
-    near = out > -0.1
-    if near.any():
-        out = np.array(out)
-        at, end, total = (np.broadcast_to(v, near.shape)[near] for v in (x, b, whole))
-        out[near] = np.log1p(-np.exp(_log_normal_mass(at, end) - total))
-    return out
-
-
-log_truncated_cdf = elementwise(
-    "log_truncated_cdf",
-    typed_kernel(_log_truncated),
-    (
-        lambda out, x, a, b: exp(_log_density(x) - log_normal_mass(a, x)),
-        lambda out, x, a, b: (
-            -exp(_log_density(a) + log_normal_mass(x, b) - log_normal_mass(a, x) - log_normal_mass(a, b))
-        ),
-        lambda out, x, a, b: -exp(_log_density(b) - log_normal_mass(a, b)),
-    ),
-    args=("x", "a", "b"),
-    accepts=FLOATING,
-    doc="The logarithm of the distribution function of a standard normal variable between `a` and `b`.",
-)
-
-
-def _exponential_part(x: Any, k: Any) -> Any:
-    x, k = np.broadcast_arrays(x, k)
-    z = x - 1 / k
-    with np.errstate(divide="ignore", invalid="ignore"):
-        out = np.asarray(0.5 / np.square(k) - x / k + scipy.special.log_ndtr(z))
-        low = z < -1
-        if low.any():
-            out[low] = np.log(0.5 * scipy.special.erfcx(-math.sqrt(0.5) * z[low])) - 0.5 * np.square(x[low])
-    return out
-
-
-def _hazard_of_normal(z: Any) -> Operand:
-    return _slope(log_ndtr, 0, log_ndtr(z), z)
-
-
-exponential_part = elementwise(
-    "exponential_part",
-    typed_kernel(_exponential_part),
-    (
-        lambda out, x, k: _hazard_of_normal(x - 1 / k) - 1 / k,
-        lambda out, x, k: (x - 1 / k + _hazard_of_normal(x - 1 / k)) / square(k),
-    ),
-    args=("x", "k"),
-    accepts=FLOATING,
-    doc="``1 / (2 * k ** 2) - x / k + log_ndtr(x - 1 / k)``, in which large terms do not cancel.",
-)
-
-_END = 0.1
-
-
-def _half_disk(x: Any) -> Any:
-    x = np.asarray(x, np.float64)
-    out = np.asarray(0.5 + (x * np.sqrt((1 - x) * (1 + x)) + np.arcsin(x)) / math.pi)
-    end = x < _END - 1
-    if end.any():
-        out[end] = scipy.special.betainc(1.5, 1.5, 0.5 * (1 + x[end]))
-    return out
-
-
-half_disk = elementwise(
-    "half_disk",
-    typed_kernel(_half_disk),
-    (lambda out, x: 2 / math.pi * sqrt((1 - x) * (1 + x)),),
-    accepts=FLOATING,
-    doc="The share of the unit disk whose first coordinate is less than x.",
-)
-
-
-def _skew_normal(x: Any, a: Any) -> Any:
-    whole = scipy.special.ndtr(x)
-    out = np.asarray(whole - 2.0 * scipy.special.owens_t(x, a))
-    lost = np.asarray((out < 0.1 * whole) & np.isfinite(x) & np.isfinite(a))
-    if lost.any():
-        out = np.array(out)
-        out[lost] = _skew_normal_tail(*[np.broadcast_to(v, lost.shape)[lost].astype(np.float64) for v in (x, a)])
-    return out
-
-
-def _skew_normal_tail(x: Any, a: Any) -> Any:
-    """The integral of the density up to x, whose logarithm falls off at a known rate, by the rule of trapezoids.
-
-    In ``u = exp(s - exp(-s))``, with which all derivatives vanish at both ends (H. Takahasi and M. Mori, 1974).
-    """
-    log_density = -0.5 * np.square(x) + scipy.special.log_ndtr(a * x)
-    rate = -x + a * np.exp(-0.5 * np.square(a * x) - scipy.special.log_ndtr(a * x)) / math.sqrt(2 * math.pi)
-    s = np.linspace(-4.2, 4.2, 141)
-    u = np.exp(s - np.exp(-s))
-    weights = (s[1] - s[0]) * u * (1 + np.exp(-s))
-    at = x[:, None] - u / rate[:, None]
-    inner = np.exp(-0.5 * np.square(at) + scipy.special.log_ndtr(a[:, None] * at) - log_density[:, None])
-    return 2 / math.sqrt(2 * math.pi) * np.exp(log_density) * np.sum(inner * weights, -1) / rate
-
-
-skew_normal = elementwise(
-    "skew_normal",
-    typed_kernel(_skew_normal),
-    (
-        lambda out, x, a: 2 * _normal_density(x) * ndtr(a * x),
-        lambda out, x, a: -exp(-0.5 * square(x) * (1 + square(a))) / (math.pi * (1 + square(a))),
-    ),
-    args=("x", "a"),
-    accepts=FLOATING,
-    doc="Distribution function of the skew normal distribution, which keeps its digits in the tail that is cut.",
-)
-
-
-def _power_density(x: Any, b: Any) -> Operand:
-    return exp(-pow(x, b) - lgamma(1 / b))
-
-
-power_tail = elementwise(
-    "power_tail",
-    typed_kernel(lambda x, b: 0.5 * scipy.special.gammaincc(1 / b, np.power(x, b))),
-    (
-        lambda out, x, b: -0.5 * b * _power_density(x, b),
-        lambda out, x, b: (
-            -0.5
-            * (_slope(igammac, 0, 2 * out, 1 / b, pow(x, b)) / square(b) + _power_density(x, b) * log_of_power(x, x))
-        ),
-    ),
-    args=("x", "b"),
-    accepts=FLOATING,
-    doc="The tail beyond a positive `x` of the density ``exp(-abs(x) ** b) * b / (2 * gamma(1 / b))``.",
-)
-
-
-def _log_beta_prime(a: Any, b: Any, x: Any) -> Operand:
-    return log_of_power(a - 1, x) - (a + b) * log1p(x) - betaln(a, b)
-
-
-def _beta_prime_tail(name: str, sign: int) -> Op:
-    """By the two shares, ``x / (1 + x)`` and ``1 / (1 + x)``: none of them is one minus the other."""
-
-    def kernel(a: Any, b: Any, x: Any) -> Any:
-        with np.errstate(divide="ignore"):
-            below, above = 1 / (1 + 1 / x), 1 / (1 + x)
-        upper = tail_kernels.upper_beta
-        return upper(b, a, above, below) if sign > 0 else upper(a, b, below, above)
-
-    return elementwise(
-        name,
-        typed_kernel(kernel),
-        (
-            lambda out, a, b, x: sign * betainc_grad_a(a, b, x / (1 + x)),
-            lambda out, a, b, x: sign * betainc_grad_b(a, b, x / (1 + x)),
-            lambda out, a, b, x: sign * exp(_log_beta_prime(a, b, x)),
-        ),
-        args=("a", "b", "x"),
-        accepts=FLOATING,
-        module=__name__,
-        doc="A tail of the beta prime distribution.",
-    )
-
-
-beta_prime_cdf = _beta_prime_tail("beta_prime_cdf", 1)
-beta_prime_sf = _beta_prime_tail("beta_prime_sf", -1)
-log_beta_prime_cdf = _log_of("log_beta_prime_cdf", beta_prime_cdf, beta_prime_sf.kernel, "The logarithm of that.")
-log_beta_prime_sf = _log_of("log_beta_prime_sf", beta_prime_sf, beta_prime_cdf.kernel, "The logarithm of that.")

@@ -337,12 +337,12 @@ def _balanced_kernel(change: Any, shares: Any, *, axis: Axes, back: bool) -> Ope
     limit = _NEAR_ONE.get(shares.dtype.char, 0.99)
     if all_beyond(shares, limit):
         return change
-    largest, out = np.greater(shares, limit), change.copy("K")
-    np.copyto(out, 0, where=largest)
+    largest, zero = np.greater(shares, limit), np.zeros((), change.dtype)
     if back:
-        return np.subtract(out, np.add.reduce(change, axis=axis, keepdims=True, where=largest), out=out, where=~largest)
-    np.copyto(out, np.negative(np.add.reduce(out, axis=axis, keepdims=True)), where=largest)
-    return out
+        own = np.add.reduce(np.where(largest, change, zero), axis=axis, keepdims=True)
+        return np.where(largest, zero, np.subtract(change, own))
+    others = np.where(largest, zero, change)
+    return np.where(largest, np.negative(np.add.reduce(others, axis=axis, keepdims=True)), others)
 
 
 balanced = linear(

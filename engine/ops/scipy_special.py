@@ -7,8 +7,9 @@ its like are confluent hypergeometric functions.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,11 @@ from engine.core.kinds import elementwise
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.ops import parameter_kernels, tail_kernels
-from engine.ops.arithmetic import minimum, reciprocal, rint, sign, square
-from engine.ops.compare import greater, less_equal, logical_and, not_equal, where
+from engine.ops.arithmetic import reciprocal, sign, square
+from engine.ops.compare import greater, less_equal, where
 from engine.ops.creation import ones_like, zeros_like
-from engine.ops.explog import exp, in_single, log, log1p, pow, slope_within
+from engine.ops.explog import exp, in_single, log, log1p, pow, slope_within, slopes_within
+from engine.ops.parameter_kernels import Factor
 from engine.ops.special import (
     beta_density,
     betainc_grad_a,
@@ -248,13 +250,13 @@ pseudo_huber = _function(
 
 # ---- error functions, normal and other distributions -----------------------------------------------------------------
 
-erfcx_slope = slope_within(
+erfcx_slope, erfcx_curve = slopes_within(
     "erfcx",
     {"f": 1.5, "d": 7.0},
     np.positive,
-    lambda out, x: 2 * x * out - 2 / math.sqrt(math.pi),
-    lambda x: 2 / math.sqrt(math.pi) * gaussian_integral.kernel(x, times=1, sign=1),
-    lambda slope, out, x: 2 / math.sqrt(math.pi) * gaussian_integral(x, times=2, sign=1),
+    (lambda out, x: 2 * x * out - 2 / math.sqrt(math.pi), lambda slope, out, x: 2 * (out + x * slope)),
+    lambda op, x, times: 2 / math.sqrt(math.pi) * op(x, times=times, sign=1),
+    gaussian_integral,
     lambda x: scipy.special.erfcx(x),
     module=__name__,
 )
@@ -271,32 +273,37 @@ inverse_mills = elementwise(
     accepts=FLOATING,
     doc="Derivative number `times` of the slope of `log_ndtr`: the normal density over its distribution function.",
 )
-log_ndtr_slope = slope_within(
+log_ndtr_slope, log_ndtr_curve = slopes_within(
     "log_ndtr",
     {"f": 2.5, "d": 9.0},
     np.negative,
-    lambda out, x: np.exp(-0.5 * np.square(x) - out) / math.sqrt(2 * math.pi),
-    lambda x: inverse_mills.kernel(x, times=0),
-    lambda slope, out, x: inverse_mills(x, times=1),
+    (
+        lambda out, x: np.exp(-0.5 * np.square(x) - out) / math.sqrt(2 * math.pi),
+        lambda slope, out, x: -slope * (x + slope),
+    ),
+    lambda op, x, times: op(x, times=times),
+    inverse_mills,
     lambda x: scipy.special.log_ndtr(x),
     module=__name__,
+    first=0,
 )
 log_ndtr = _function("log_ndtr", lambda out, x: log_ndtr_slope(out, x), doc="Logarithm of `ndtr`, far out too.")
 ndtri_exp = _function(
-    "ndtri_exp", lambda out, y: 1 / inverse_mills(out, times=0), args="y", doc="`ndtri` of ``exp(y)``."
+    "ndtri_exp", lambda out, y: 1 / log_ndtr_slope(y, out), args="y", double="value", doc="`ndtri` of ``exp(y)``."
 )
-wofz_by_order = elementwise(
-    "wofz_by_order",
-    typed_kernel(tail_kernels.wofz),
-    (lambda out, z, *, times: wofz_by_order(z, times=times + 1),),
-    args=("z",),
+wofz_slope = elementwise(
+    "wofz_slope",
+    typed_kernel(tail_kernels.wofz_slope),
+    (None, lambda out, w, z, *, times: wofz_slope(w, z, times=times + 1)),
+    args=("w", "z"),
     accepts=COMPLEX,
-    doc="Derivative number `times` of the Faddeeva function.",
+    strict=False,
+    doc="Derivative number `times` of the Faddeeva function, for its value.",
 )
 wofz_op = elementwise(
     "wofz_op",
-    scipy_kernel("wofz"),
-    (lambda out, z: wofz_by_order(z, times=1),),
+    named_kernel("wofz", tail_kernels.wofz),
+    (lambda out, z: wofz_slope(out, z, times=1),),
     args=("z",),
     accepts=COMPLEX,
     doc="Faddeeva function ``exp(-z ** 2) * erfc(-1j * z)`` of complex numbers.",
@@ -305,21 +312,16 @@ voigt = elementwise(
     "voigt",
     typed_kernel(tail_kernels.voigt),
     (
-        lambda out, x, sigma, gamma, *, times, turns: voigt(x, sigma, gamma, times=times + 1, turns=turns),
-        lambda out, x, sigma, gamma, *, times, turns: sigma * voigt(x, sigma, gamma, times=times + 2, turns=turns),
-        lambda out, x, sigma, gamma, *, times, turns: voigt(x, sigma, gamma, times=times + 1, turns=turns + 1),
+        None,
+        None,
+        lambda out, *args, times, turns: voigt(*args, times=times + 1, turns=turns),
+        lambda out, *args, times, turns: args[3] * voigt(*args, times=times + 2, turns=turns),
+        lambda out, *args, times, turns: voigt(*args, times=times + 1, turns=turns + 1),
     ),
-    args=("x", "sigma", "gamma"),
+    args=("real", "imag", "x", "sigma", "gamma"),
     accepts=FLOATING,
+    strict=False,
     doc="Derivative number `times` of Voigt's profile in x, as a complex function: its real part after `turns`.",
-)
-voigt_profile = _function(
-    "voigt_profile",
-    lambda out, *args: voigt(*args, times=1, turns=0),
-    lambda out, *args: args[1] * voigt(*args, times=2, turns=0),
-    lambda out, *args: voigt(*args, times=1, turns=1),
-    args="x sigma gamma",
-    doc="Voigt's profile: the convolution of a normal and a Cauchy density.",
 )
 erf_of_complex = elementwise(
     "erf_of_complex",
@@ -351,143 +353,136 @@ owens_t = _function(
 gamma = _function("gamma", lambda out, x: out * digamma(x), doc="Gamma function.")
 
 
-def _cos_pi(x: Any) -> Operand:
-    """``cos(pi * x)``, exact at whole numbers."""
-    return cos(math.pi * (x - 2 * rint(0.5 * x)))
+def _sum(constant: float, weights: Sequence[int], arguments: Sequence[Any]) -> Any:
+    total: Any = None
+    for weight, x in zip(weights, arguments, strict=True):
+        if weight:
+            part = x if abs(weight) == 1 else abs(weight) * x
+            total = (part if weight > 0 else -part) if total is None else total + part if weight > 0 else total - part
+    return total + constant if constant else total
 
 
-def _sin_pi(x: Any) -> Operand:
-    """``sin(pi * x)``, exact at whole numbers."""
-    return sin(math.pi * (x - rint(x))) * _cos_pi(rint(x))
+def _log_slope(factors: Sequence[Factor], arguments: Sequence[Any], times: tuple[int, ...]) -> Operand:
+    """The derivative of the logarithm of a product of gamma functions, as differences of digamma functions and rest."""
+    order = sum(times) - 1
+    terms: dict[int, list[Any]] = {1: [], -1: []}
+    for power, constant, weights in factors:
+        weight = power * math.prod(w**n for w, n in zip(weights, times, strict=True))
+        if weight:
+            terms[weight].append((constant, weights))
+    total: Any = None
+    while terms[1] or terms[-1]:
+        if terms[1] and terms[-1]:
+            (end, u), (start, v) = terms[1].pop(), terms[-1].pop()
+            step = _sum(end - start, [x - y for x, y in zip(u, v, strict=True)], arguments)
+            part = digamma_step(_sum(start, v, arguments), step, order, _sum(end, u, arguments))
+        else:
+            power = 1 if terms[1] else -1
+            constant, weights = terms[power].pop()
+            at = _sum(constant, weights, arguments)
+            part = power * (polygamma(order * ones_like(at), at) if order else digamma(at))
+        total = part if total is None else total + part
+    return total
 
 
-def _minus_psi(out: Any, c: Any, others: Callable[[], Any]) -> Operand:
-    """``-out * digamma(c)``, for `out` that is ``others()`` over ``gamma(c)``: 0 at the poles, where this is finite.
+def _gamma_product(
+    name: str,
+    factors: Sequence[Factor],
+    near: Callable[..., Any],
+    args: str,
+    slope: Callable[[], Op],
+    doc: str,
+    exact: Callable[..., Any] = parameter_kernels.gamma_product,
+) -> tuple[Op, Op]:
+    """The op of a product of gamma functions and reciprocals, and that of its derivatives, where these have poles, too.
 
-    By the reflection formulas DLMF 5.5.3 and 5.5.4.
+    ``near(times, *arguments)`` says where the derivative is the `exact` one, as an array.
     """
-    low = c < 0.5
-    mirrored = where(low, 1 - c, c)
-    turned = _cos_pi(c) * others() * gamma(where(low, mirrored, ones_like(c)))
-    return where(low, turned, zeros_like(turned)) - out * digamma(mirrored)
+    n = len(args.split())
+
+    def kernel(given: Any, out: Any, *arguments: Any, times: tuple[int, ...]) -> Any:
+        there = near(times, *arguments)
+        if not np.any(there):
+            return np.array(given)
+        found, there, *others = map(np.array, np.broadcast_arrays(given, there, *arguments))
+        some = [v[there] for v in others]
+        found[there] = exact(*some, factors=factors, times=times)
+        return found
+
+    def derivative(out: Any, arguments: Sequence[Any], times: tuple[int, ...]) -> Operand:
+        if not any(times):
+            return out
+        first = next(i for i, n in enumerate(times) if n)
+        less = tuple([n - (i == first) for i, n in enumerate(times)])
+        total: Any = None
+        for some in itertools.product(*[range(n + 1) for n in less]):
+            ways = math.prod(math.comb(n, k) for n, k in zip(less, some, strict=True))
+            rest = tuple([n - k for n, k in zip(less, some, strict=True)])
+            more = tuple([k + (i == first) for i, k in enumerate(some)])
+            part = derivative(out, arguments, rest) * _log_slope(factors, arguments, more)
+            part = part if ways == 1 else ways * part
+            total = part if total is None else total + part
+        return slope()(total, out, *arguments, times=times)
+
+    def rule(i: int) -> Callable[..., Operand]:
+        def further(found: Any, given: Any, out: Any, *arguments: Any, times: tuple[int, ...]) -> Operand:
+            return derivative(out, arguments, tuple([k + (i == j) for j, k in enumerate(times)]))
+
+        return further
+
+    derivatives = elementwise(
+        f"{name}_slope",
+        typed_kernel(kernel),
+        (None, None, *[rule(i) for i in range(n)]),
+        args=("given", "out", *args.split()),
+        accepts=FLOATING,
+        strict=False,
+        module=__name__,
+        doc=f"The derivative of `{name}`, `times` in each argument, as `given` but near poles.",
+    )
+    orders = [tuple([int(i == j) for j in range(n)]) for i in range(n)]
+    partials = [lambda out, *arguments, times=times: derivative(out, arguments, times) for times in orders]
+    return _function(name, *partials, args=args, double="value", doc=doc), derivatives
 
 
-rgamma = _function(
-    "rgamma", lambda out, x: _minus_psi(out, x, lambda: ones_like(x)), doc="Reciprocal of the gamma function."
+rgamma, rgamma_slope = _gamma_product(
+    "rgamma", ((-1, 0, (1,)),), lambda times, x: x < 0.1, "x", lambda: rgamma_slope, "Reciprocal of the gamma function."
 )
-
-
-beta_moment = elementwise(
-    "beta_moment",
-    typed_kernel(tail_kernels.beta_moment),
-    (
-        lambda out, a, b, *, first, second: beta_moment(a, b, first=first + 1, second=second),
-        lambda out, a, b, *, first, second: beta_moment(a, b, first=first, second=second + 1),
-    ),
-    args=("a", "b"),
-    accepts=FLOATING,
-    doc="Mixed derivative of `beta`, `first` times in a and `second` times in b, of positive a and b.",
-)
-
-
-def _beta_slope_da(out: Any, a: Any, b: Any) -> Operand:
-    return -out * digamma_step(a, b, times=0) - beta(a, b) * digamma_step(a, b, times=1)
-
-
-def _beta_slope_db(out: Any, a: Any, b: Any) -> Operand:
-    product = -out * digamma_step(b, a, times=0) - beta(a, b) * polygamma(ones_like(a), a + b)
-    return where(minimum(a, b) > 0, beta_moment(a, b, first=1, second=1), product)
-
-
-beta_slope = elementwise(
-    "beta_slope",
-    typed_kernel(lambda a, b: -scipy.special.beta(a, b) * tail_kernels.digamma_step(a, b, times=0)),
-    (_beta_slope_da, _beta_slope_db),
-    args=("a", "b"),
-    accepts=FLOATING,
-    doc="The derivative of `beta` in a, but at the poles of ``gamma(a + b)``.",
-)
-
-
-def _beta_slope(out: Any, a: Any, b: Any) -> Operand:
-    total = a + b
-    low = logical_and(total < 0.5, minimum(a, b) <= 0)
-    some = [where(low, v, ones_like(v)) for v in (a, b)]
-    below = out * digamma(a) + _minus_psi(out, total, lambda: gamma(some[0]) * gamma(some[1]))
-    return where(low, below, beta_slope(a, b))
-
-
-beta = _function(
+beta, beta_slope = _gamma_product(
     "beta",
-    lambda out, a, b: _beta_slope(out, a, b),
-    lambda out, a, b: _beta_slope(out, b, a),
-    args="a b",
-    doc="Beta function.",
+    ((1, 0, (1, 0)), (1, 0, (0, 1)), (-1, 0, (1, 1))),
+    # of tiny arguments the terms of mixed derivatives cancel
+    lambda times, a, b: np.minimum(a, b) < (0.1 if min(times) else 0.0),
+    "a b",
+    lambda: beta_slope,
+    "Beta function.",
+    parameter_kernels.beta_derivative,
 )
 betaln = _function(
     "betaln",
-    lambda out, a, b: -digamma_step(a, b, times=0),
-    lambda out, a, b: -digamma_step(b, a, times=0),
+    lambda out, a, b: -digamma_step(a, b),
+    lambda out, a, b: -digamma_step(b, a),
     args="a b",
     double="arguments",
     doc="Logarithm of the absolute value of the beta function.",
 )
 
 
-def _binom_slope(out: Any, n: Any, k: Any, inside: Callable[[], Any], outside: Callable[[], Any]) -> Operand:
-    """The first where no gamma function is near a pole."""
-    return where((k > -0.5) & (n - k > -0.5), out * inside(), outside())
-
-
-def _without(out: Any, n: Any, k: Any, other: Any) -> Operand:
-    """``-out * digamma(k + 1)``."""
-    some = [where(k < -0.5, v, ones_like(v)) for v in (n, other)]
-    return _minus_psi(out, k + 1, lambda: gamma(some[0] + 1) * rgamma(some[1] + 1))
-
-
-binom = _function(
+binom, binom_slope = _gamma_product(
     "binom",
-    lambda out, n, k: _binom_slope(
-        out,
-        n,
-        k,
-        lambda: digamma_step(n - k + 1, k, times=0),
-        lambda: out * digamma(n + 1) + _without(out, n, n - k, k),
-    ),
-    lambda out, n, k: _binom_slope(
-        out,
-        n,
-        k,
-        lambda: digamma_step(k + 1, n - 2 * k, times=0),
-        lambda: _without(out, n, k, n - k) - _without(out, n, n - k, k),
-    ),
-    args="n k",
-    double="value",
-    doc="Binomial coefficient of real numbers.",
+    ((1, 1, (1, 0)), (-1, 1, (0, 1)), (-1, 1, (1, -1))),
+    lambda times, n, k: (k < -0.5) | (n - k < -0.5),
+    "n k",
+    lambda: binom_slope,
+    "Binomial coefficient of real numbers.",
 )
-
-
-def _poch_dz(out: Any, z: Any, m: Any) -> Operand:
-    low = z + m < 0.5  # then so is z, unless m is negative
-    end = where(low, ones_like(out), z + m)
-    start = where(low, ones_like(out), z + 0 * m)
-    above = out * digamma(end) + _minus_psi(out, start, lambda: gamma(end))
-    above = where(start < 0.5, above, out * digamma_step(start, end - start, times=0))
-    # both at poles: what is left of the difference of cotangents is 0 for whole numbers m
-    sine, other = _sin_pi(m), _sin_pi(z + m)
-    left = not_equal(sine, zeros_like(sine))
-    ratio = math.pi * sine / square(where(left, other, ones_like(other))) * poch(1 - z - m, m)
-    below = out * (digamma(1 - z - m) - digamma(1 - z)) + where(left, ratio, zeros_like(ratio))
-    return where(low, below, above)
-
-
-poch = _function(
+poch, poch_slope = _gamma_product(
     "poch",
-    _poch_dz,
-    lambda out, z, m: out * digamma(z + m),
-    args="z m",
-    double="value",
-    doc="``gamma(z + m) / gamma(z)``.",
+    ((1, 0, (1, 1)), (-1, 0, (1, 0))),
+    lambda times, z, m: (z < 0.1) | (z + m <= 0),
+    "z m",
+    lambda: poch_slope,
+    "``gamma(z + m) / gamma(z)``.",
 )
 riemann_zeta_by_order = elementwise(
     "riemann_zeta_by_order",
@@ -557,9 +552,22 @@ hyp0f1 = _function(
 )
 
 
+_MOST_STEPS = 1e6
+"""Of SciPy's series and recurrences, whose time grows with an argument."""
+
+
 def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
     # SciPy takes as many terms as x is large, and does not end for infinite x; the result overflows long before
-    return scipy.special.hyp1f1(a, b, np.clip(np.asarray(x, np.float64), -1e300, 1e4))
+    x = np.clip(np.asarray(x, np.float64), -1e300, 1e4)
+    if np.any((x < -1e4) | (np.maximum(np.absolute(a), np.absolute(b)) > _MOST_STEPS)):
+        # a polynomial times an exponential, for which it would take as many terms as x is small
+        whole, above = np.equal(np.floor(a - b), a - b), np.maximum(a - b, 0.0)
+        vanishes = (x < -1e4) & whole & (a >= b) & (above * np.log(-x) + x < -750)
+        steps = np.where(whole & (a >= b), np.absolute(x), 0.0)
+        never = np.maximum(np.maximum(np.absolute(a), np.absolute(b)), steps) > _MOST_STEPS
+        found = scipy.special.hyp1f1(a, b, np.where(never | vanishes, np.nan, x))
+        return np.where(vanishes & (b > 0), 0.0, found)
+    return scipy.special.hyp1f1(a, b, x)
 
 
 hyp1f1 = elementwise(
@@ -605,6 +613,8 @@ _SPHERICAL = {"j": (1, -1), "y": (1, -1), "i": (1, 1), "k": (-1, -1)}
 
 
 def _spherical(n: Any, z: Any, kind: str) -> Any:
+    if kind in "jy" and np.any(never := (n > _MOST_STEPS) & (np.absolute(z) >= _MOST_STEPS)):
+        z = np.where(never, np.nan, z)
     return getattr(scipy.special, f"spherical_{kind}n")(np.asarray(n, np.int64), z)
 
 

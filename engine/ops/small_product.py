@@ -1,7 +1,7 @@
 """Products of stacks of small matrices: sums of products, added up in order from 0, each rounded.
 
 BLAS has an order of its own for each shape, and takes longer to be called than for the product. In a fixed order the
-product is that of the entries written out, so the compiler may write it so (`engine.compiler.passes.columns`).
+product is that of the entries written out, so it may be written so.
 """
 
 from __future__ import annotations

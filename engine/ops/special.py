@@ -22,7 +22,7 @@ from engine.ops import parameter_kernels, tail_kernels
 from engine.ops.arithmetic import square
 from engine.ops.compare import cast, cast_like, equal, not_equal, where
 from engine.ops.creation import ones_like, zeros_like
-from engine.ops.explog import exp, in_single, log, log1p, slope_within
+from engine.ops.explog import exp, in_single, log, log1p, slope_within, slopes_within
 from engine.ops.reduce import reduce_sum
 from engine.ops.trig import cos, sin
 from engine.runtime import elementary
@@ -41,17 +41,28 @@ def typed_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     return kernel
 
 
+_STEPS = 1e6
+_TOO_LONG: dict[str, Callable[..., Any]] = {
+    "hyperu": lambda a, b, x: np.maximum(np.absolute(a), np.absolute(b)) > 0.1 * _STEPS,
+    "yv": lambda v, x: (np.absolute(v) > _STEPS) & (x > 1e15),
+    "struve": lambda v, x: (np.absolute(v) > _STEPS) & (np.absolute(x) > 1e15),
+}
+"""Where SciPy's functions take a step for each unit of an argument: they give NaN there, where seconds would pass."""
+
+
 def scipy_kernel(name: str, mended: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """The same of what `scipy.special` has under this name, which the first call loads, or of our own function.
 
     `mended`, if given, is called with what SciPy makes of the operands, and with these: the value where SciPy's is
     another than TensorFlow's.
     """
-    own = getattr(elementary, name, None)
+    own, too_long = getattr(elementary, name, None), _TOO_LONG.get(name)
 
     def function(*arrays: Any) -> Any:
         if own is not None and arrays[0].dtype.kind == "f":
             return in_single(own, *arrays)
+        if too_long is not None and np.any(never := too_long(*arrays)):
+            arrays = (*arrays[:-1], np.where(never, np.nan, arrays[-1]))
         out = getattr(scipy.special, name)(*arrays)
         return out if mended is None else mended(out, *arrays)
 
@@ -157,13 +168,13 @@ gaussian_integral = elementwise(
     accepts=FLOATING,
     doc="Derivative number `times` of `dawsn` (sign -1), or of ``sqrt(pi) / 2 * erfcx(x)`` (sign 1).",
 )
-dawsn_slope = slope_within(
+dawsn_slope, dawsn_curve = slopes_within(
     "dawsn",
     {"f": 2.0, "d": 7.0},
     np.absolute,
-    lambda out, x: 1 - 2 * x * out,
-    lambda x: gaussian_integral.kernel(x, times=1, sign=-1),
-    lambda slope, out, x: gaussian_integral(x, times=2, sign=-1),
+    (lambda out, x: 1 - 2 * x * out, lambda slope, out, x: -2 * (out + x * slope)),
+    lambda op, x, times: op(x, times=times, sign=-1),
+    gaussian_integral,
     lambda x: scipy.special.dawsn(x),
     module=__name__,
 )
@@ -238,9 +249,13 @@ digamma = elementwise(
 
 def _polygamma(a: Any, x: Any) -> np.ndarray:
     # in double precision: sign, factorial and zeta all vary over many orders of magnitude
-    a, x = np.asarray(a, np.float64), np.asarray(x, np.float64)
-    signed = np.where(a % 2 == 0, -1.0, 1.0) * scipy.special.gamma(a + 1)
-    return np.where(a == 0, scipy.special.psi(x), signed * tail_kernels.hurwitz(a + 1, x))
+    a, x = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(x, np.float64))
+    out = np.full(a.shape, np.nan)
+    orders = np.unique(a) if not a.size or np.any(a != a.flat[0]) else a.ravel()[:1]
+    for order in orders[(orders >= 0) & (orders < np.inf) & (orders == np.floor(orders))]:
+        some = ... if len(orders) == 1 else a == order
+        out[some] = tail_kernels.polygamma(int(order), x[some])
+    return out
 
 
 polygamma = elementwise(
@@ -362,23 +377,37 @@ igamma_grad_a = elementwise(
 )
 
 
-digamma_step = elementwise(
-    "digamma_step",
+digamma_step_of = elementwise(
+    "digamma_step_of",
     typed_kernel(tail_kernels.digamma_step),
     (
-        lambda out, a, d, *, times: digamma_step(a, d, times=times + 1),
-        lambda out, a, d, *, times: polygamma((times + 1) * ones_like(a), a + d),
+        None,
+        None,
+        lambda out, end, start, a, d, *, times: digamma_step(a, d, times + 1),
+        lambda out, end, start, a, d, *, times: polygamma((times + 1) * ones_like(a), a + d),
     ),
-    args=("a", "d"),
+    args=("end", "start", "a", "d"),
     accepts=FLOATING,
-    doc="Derivative number `times` of ``digamma(a + d) - digamma(a)`` in a, exact for small d, too.",
+    strict=False,
+    doc="Derivative number `times` of ``digamma(a + d) - digamma(a)`` in a, for those of both; exact for small d, too.",
 )
+
+
+def digamma_step(a: Any, d: Any, times: int = 0, end: Any = None) -> Operand:
+    """`digamma_step_of` ``end = a + d`` and `a`, in double precision; other rules use these terms, too."""
+    wide, end = _WIDE.get(dtype_of(a)), a + d if end is None else end
+    if wide is not None:
+        return cast_like(digamma_step(cast(a, wide), cast(d, wide), times, cast(end, wide)), a)
+    terms = (polygamma(times * ones_like(x), x) if times else digamma(x) for x in (end, a))
+    return digamma_step_of(*terms, a, d, times=times)
+
+
 beta_density = elementwise(
     "beta_density",
     typed_kernel(tail_kernels.beta_density),
     (
-        lambda out, a, b, x: scale(out, log(x) + digamma_step(a, b, times=0)),
-        lambda out, a, b, x: scale(out, log1p(-x) + digamma_step(b, a, times=0)),
+        lambda out, a, b, x: scale(out, log(x) + digamma_step(a, b)),
+        lambda out, a, b, x: scale(out, log1p(-x) + digamma_step(b, a)),
         lambda out, a, b, x: out * ((a - 1) / x - (b - 1) / (1 - x)),
     ),
     args=("a", "b", "x"),
@@ -405,7 +434,7 @@ def _betainc_grad(name: str, second: bool) -> Op:
     def in_x(out: Any, a: Any, b: Any, x: Any) -> Operand:
         own, other = (b, a) if second else (a, b)
         logarithm = log1p(-x) if second else log(x)
-        return scale(beta_density(a, b, x), logarithm + digamma_step(own, other, times=0))
+        return scale(beta_density(a, b, x), logarithm + digamma_step(own, other))
 
     unknown = no_second_derivative("betainc", "`a` or `b`", "`x`")
     return elementwise(

@@ -9,10 +9,9 @@ import numpy as np
 from engine.core.dtypes import FLOATING
 from engine.core.kinds import elementwise
 from engine.core.operands import Operand
-from engine.core.value import dtype_of
-from engine.ops.arithmetic import maximum, minimum, reciprocal, square
+from engine.core.structural import all_beyond
+from engine.ops.arithmetic import reciprocal, square
 from engine.ops.explog import by_tails, rsqrt
-from engine.ops.shape import stop_gradient
 from engine.runtime import elementary
 
 sin = elementwise("sin", elementary.sin, (lambda out, x: cos(x),), doc="Sine of x (radians).")
@@ -63,38 +62,33 @@ atanh = elementwise(
 )
 
 
-def _in_units(y: Any, x: Any) -> tuple[Any, Any, Any, Any]:
-    """The larger size of both, each over it, and the sum of their squares: on the size the angle does not depend."""
-    most = dtype_of(x).as_numpy_dtype(np.finfo(dtype_of(x).numpy).max)
-    unit = stop_gradient(minimum(maximum(abs(x), abs(y)), most))
-    v, u = y / unit, x / unit
-    return unit, v, u, square(u) + square(v)
+_SQUARES = {"f": (1e-30, 1e37), "d": (1e-290, 1e300)}
+"""By dtype: between these a sum of squares is exact."""
 
 
 def _angle_slope(y: Any, x: Any) -> Any:
-    with np.errstate(divide="ignore", invalid="ignore"):
+    total = x * x + y * y
+    least, most = _SQUARES.get(x.dtype.char, (1e-2, 1e4))
+    if all_beyond(total, most) and all_beyond(total, least, least=True):
+        return x / total
+    with np.errstate(all="ignore"):
         unit = np.minimum(np.maximum(np.absolute(x), np.absolute(y)), np.finfo(x.dtype).max)
         v, u = y / unit, x / unit
-        return u / (u * u + v * v) / unit
-
-
-def _angle_slope_dy(out: Any, y: Any, x: Any) -> Operand:
-    unit, v, u, total = _in_units(y, x)
-    return -2 * (u / total) * (v / total) / unit / unit
+        return np.where((total > least) & (total < most), x / total, u / (u * u + v * v) / unit)
 
 
 def _angle_slope_dx(out: Any, y: Any, x: Any) -> Operand:
-    unit, v, u, total = _in_units(y, x)
-    return ((v - u) / total) * ((v + u) / total) / unit / unit
+    other = angle_slope(x, y)
+    return (other - out) * (other + out)
 
 
 angle_slope = elementwise(
     "angle_slope",
     _angle_slope,
-    (_angle_slope_dy, _angle_slope_dx),
+    (lambda out, y, x: -2 * out * angle_slope(x, y), _angle_slope_dx),
     args=("y", "x"),
     accepts=FLOATING,
-    doc="``x / (x ** 2 + y ** 2)``, in units of the larger one.",
+    doc="``x / (x ** 2 + y ** 2)``, where the squares are out of range in units of the larger one.",
 )
 atan2 = elementwise(
     "atan2",

@@ -97,10 +97,11 @@ def commit(writes: Iterable[tuple[Any, ...]]) -> None:
     deque(starmap(call, writes), 0)
 
 
+# as a decorator: an interrupt between the body of a `with` and its end would leave the setting behind
+@np.errstate(all="ignore")
 def commit_computing(writes: Iterable[tuple[Any, ...]]) -> None:
     """`commit` with calls of ufuncs, of whose results NumPy warns nobody: a warning is Python code, and may raise."""
-    with np.errstate(all="ignore"):
-        commit(writes)
+    commit(writes)
 
 
 # ---- waiting ---------------------------------------------------------------------------------------------------------

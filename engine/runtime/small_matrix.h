@@ -1,7 +1,7 @@
 /* Loops of linear algebra on small matrices: each operation goes through LANES matrices side by side.
 
 Rows are exchanged as in LAPACK: the largest number of a column is its pivot, the first of several. What is NaN counts as larger, so that
-all results are NaN. All is computed in double precision, in one order: engine/ops/small_matrix.py has the same in NumPy. Where a matrix
+all results are NaN. All is in double precision, in one order: engine/ops/small_matrix.py has the same in NumPy. Where a matrix
 is singular, or not positive definite, a NaN says so, elsewhere a 0. */
 #ifndef DUALGRAD_SMALL_MATRIX_H
 #define DUALGRAD_SMALL_MATRIX_H
@@ -195,7 +195,7 @@ static UNROLLED Marks have_no_pivots(const int n, Matrix a)
 #define ARGUMENTS npy_intp count, char *const *args, npy_intp const *by, npy_intp const *core
 /* A loop for each size of up to 4, told apart once, and one for larger ones. */
 #define SIZED(NAME, LARGEST) \
-    static WIDE void NAME##_each(npy_intp n, ARGUMENTS) \
+    WIDE static void NAME##_each(npy_intp n, ARGUMENTS) \
     { \
         switch (n) { \
         case 1: NAME##_of(1, count, args, by, core); break; \
@@ -208,7 +208,7 @@ static UNROLLED Marks have_no_pivots(const int n, Matrix a)
     }
 #define LOOP(NAME, NARGS, LARGEST) \
     SIZED(NAME, LARGEST) \
-    void NAME(char **args, npy_intp const *dimensions, npy_intp const *steps, void *NPY_UNUSED(data)) \
+    static void NAME(char **args, npy_intp const *dimensions, npy_intp const *steps, void *NPY_UNUSED(data)) \
     { \
         NAME##_each(dimensions[1], dimensions[0], args, steps, steps + NARGS); \
         feclearexcept(FE_ALL_EXCEPT); /* what is wrong is told otherwise */ \
@@ -216,7 +216,7 @@ static UNROLLED Marks have_no_pivots(const int n, Matrix a)
 /* Right sides: of one or few matrices, the columns of each lie side by side. */
 #define LOOP_OF_SIDES(NAME) \
     SIZED(NAME, MOST_MATRIX) \
-    void NAME(char **args, npy_intp const *dimensions, npy_intp const *steps, void *NPY_UNUSED(data)) \
+    static void NAME(char **args, npy_intp const *dimensions, npy_intp const *steps, void *NPY_UNUSED(data)) \
     { \
         const npy_intp count = dimensions[0], n = dimensions[1], m = dimensions[2], *core = steps + 4; \
         const int across = count < LANES && m > count; \
@@ -229,220 +229,232 @@ static UNROLLED Marks have_no_pivots(const int n, Matrix a)
         feclearexcept(FE_ALL_EXCEPT); \
     }
 
-#define SMALL_MATRIX(T, TYPE) \
-    static UNROLLED Lanes load_##T(const char *x, npy_intp step, npy_intp left) \
-    { \
-        Lanes all = {0}; \
-        if (step == sizeof(TYPE) && left >= LANES) { \
-            for (int l = 0; l < LANES; l++) { \
-                LANE(all, l) = ((const TYPE *)x)[l]; \
-            } \
-            return all; \
-        } \
-        for (npy_intp l = 0; l < LANES; l++) { \
-            LANE(all, l) = *(const TYPE *)(x + (l < left ? l : 0) * step); \
-        } \
-        return all; \
-    } \
-    static UNROLLED void store_##T(char *out, npy_intp step, Lanes all, npy_intp left) \
-    { \
-        if (step == sizeof(TYPE) && left >= LANES) { \
-            for (int l = 0; l < LANES; l++) { \
-                ((TYPE *)out)[l] = (TYPE)LANE(all, l); \
-            } \
-            return; \
-        } \
-        for (npy_intp l = 0; l < LANES && l < left; l++) { \
-            *(TYPE *)(out + l * step) = (TYPE)LANE(all, l); \
-        } \
-    } \
-    static UNROLLED void load_matrix_##T(const int n, Matrix a, const char *x, npy_intp step, npy_intp const *core, npy_intp left) \
-    { \
-        UNROLL for (int i = 0; i < n; i++) { \
-            UNROLL for (int j = 0; j < n; j++) { \
-                a[i][j] = load_##T(x + i * core[0] + j * core[1], step, left); \
-            } \
-        } \
-    } \
-    static UNROLLED void store_matrix_##T(const int n, Matrix a, char *out, npy_intp step, npy_intp const *core, npy_intp left) \
-    { \
-        UNROLL for (int i = 0; i < n; i++) { \
-            UNROLL for (int j = 0; j < n; j++) { \
-                store_##T(out + i * core[0] + j * core[1], step, a[i][j], left); \
-            } \
-        } \
-    } \
-    static UNROLLED void det_##T##_of(const int n, const int parts, ARGUMENTS) \
-    { \
-        Marks any = {0}; \
-        for (int apart = 0; apart < 1 + any_of(any); apart++) { \
-            for (npy_intp i = 0; i < count; i += LANES) { \
-                Matrix a, multiplier; \
-                Exchanges exchanged; \
-                Marks odd = {0}, odd_sizes; \
-                load_matrix_##T(n, a, args[0] + i * by[0], by[0], core, count - i); \
-                factor(n, a, multiplier, exchanged, &odd); \
-                Lanes number = multiplied(n, a, odd, &odd_sizes), exponent = {0}; \
-                any |= odd_sizes; \
-                if (apart) { \
-                    multiply_apart(n, a, odd, odd_sizes, &number, &exponent); \
-                    for (int l = 0; l < LANES && !parts; l++) { \
-                        LANE(number, l) = ldexp(LANE(number, l), (int)LANE(exponent, l)); \
-                    } \
-                } \
-                if (parts) { \
-                    store_d(args[1] + i * by[1], by[1], number, count - i); \
-                    store_d(args[2] + i * by[2], by[2], exponent, count - i); \
-                } \
-                else { \
-                    store_##T(args[1] + i * by[1], by[1], number, count - i); \
-                } \
-            } \
-        } \
-    } \
-    static UNROLLED void small_det_##T##_of(const int n, ARGUMENTS) \
-    { \
-        det_##T##_of(n, 0, count, args, by, core); \
-    } \
-    static UNROLLED void small_det_parts_##T##_of(const int n, ARGUMENTS) \
-    { \
-        det_##T##_of(n, 1, count, args, by, core); \
-    } \
-    static UNROLLED void small_inv_##T##_of(const int n, ARGUMENTS) \
-    { \
-        for (npy_intp i = 0; i < count; i += LANES) { \
-            Matrix a, multiplier, out; \
-            Exchanges exchanged; \
-            Marks odd = {0}; \
-            Lanes reciprocal[MOST_MATRIX]; \
-            load_matrix_##T(n, a, args[0] + i * by[0], by[0], core, count - i); \
-            factor(n, a, multiplier, exchanged, &odd); \
-            UNROLL for (int k = 0; k < n; k++) { \
-                reciprocal[k] = 1 / a[k][k]; \
-            } \
-            UNROLL for (int j = 0; j < n; j++) { \
-                Lanes b[MOST_MATRIX]; \
-                UNROLL for (int k = 0; k < n; k++) { \
-                    b[k] = (Lanes){0} + (k == j ? 1.0 : 0.0); \
-                } \
-                substitute(n, a, multiplier, exchanged, reciprocal, b); \
-                UNROLL for (int k = 0; k < n; k++) { \
-                    out[k][j] = b[k]; \
-                } \
-            } \
-            store_matrix_##T(n, out, args[1] + i * by[1], by[1], core + 2, count - i); \
-            store_##T(args[2] + i * by[2], by[2], nan_or_zero(have_no_pivots(n, a)), count - i); \
-        } \
-    } \
-    static UNROLLED void small_solve_##T##_of(const int n, ARGUMENTS) \
-    { \
-        for (npy_intp i = 0; i < count; i += LANES) { \
-            Matrix a, multiplier; \
-            Exchanges exchanged; \
-            Marks odd = {0}; \
-            Lanes b[MOST_MATRIX]; \
-            load_matrix_##T(n, a, args[0] + i * by[0], by[0], core, count - i); \
-            factor(n, a, multiplier, exchanged, &odd); \
-            UNROLL for (int k = 0; k < n; k++) { \
-                b[k] = load_##T(args[1] + i * by[1] + k * core[2], by[1], count - i); \
-            } \
-            substitute(n, a, multiplier, exchanged, NULL, b); \
-            UNROLL for (int k = 0; k < n; k++) { \
-                store_##T(args[2] + i * by[2] + k * core[4], by[2], b[k], count - i); \
-            } \
-            store_##T(args[3] + i * by[3], by[3], nan_or_zero(have_no_pivots(n, a)), count - i); \
-        } \
-    } \
-    static UNROLLED void small_lower_solve_##T##_of(const int n, ARGUMENTS) \
-    { \
-        for (npy_intp i = 0; i < count; i += LANES) { \
-            Lanes b[MOST_MATRIX]; \
-            Marks failed = {0}; \
-            UNROLL for (int k = 0; k < n; k++) { \
-                b[k] = load_##T(args[1] + i * by[1] + k * core[2], by[1], count - i); \
-            } \
-            UNROLL for (int j = 0; j < n; j++) { \
-                const char *column = args[0] + i * by[0] + j * core[1]; \
-                const Lanes pivot = load_##T(column + j * core[0], by[0], count - i); \
-                failed |= (Marks)(pivot == 0); \
-                b[j] = b[j] / pivot; \
-                UNROLL for (int k = j + 1; k < n; k++) { \
-                    b[k] -= load_##T(column + k * core[0], by[0], count - i) * b[j]; \
-                } \
-            } \
-            UNROLL for (int k = 0; k < n; k++) { \
-                store_##T(args[2] + i * by[2] + k * core[4], by[2], b[k], count - i); \
-            } \
-            store_##T(args[3] + i * by[3], by[3], nan_or_zero(failed), count - i); \
-        } \
-    } \
-    static UNROLLED void small_cholesky_##T##_of(const int n, ARGUMENTS) \
-    { \
-        for (npy_intp i = 0; i < count; i += LANES) { \
-            Matrix a; \
-            Marks failed = {0}; \
-            UNROLL for (int j = 0; j < n; j++) { \
-                UNROLL for (int k = j; k < n; k++) { \
-                    a[k][j] = load_##T(args[0] + i * by[0] + k * core[0] + j * core[1], by[0], count - i); \
-                } \
-                UNROLL for (int k = 0; k < j; k++) { \
-                    a[k][j] = (Lanes){0}; \
-                } \
-            } \
-            UNROLL for (int j = 0; j < n; j++) { \
-                failed |= (Marks)(a[j][j] <= 0); /* NaN is let pass */ \
-                a[j][j] = root(a[j][j]); \
-                UNROLL for (int k = j + 1; k < n; k++) { \
-                    a[k][j] = a[k][j] / a[j][j]; \
-                } \
-                UNROLL for (int k = j + 1; k < n; k++) { \
-                    UNROLL for (int l = k; l < n; l++) { \
-                        a[l][k] -= a[l][j] * a[k][j]; \
-                    } \
-                } \
-            } \
-            store_matrix_##T(n, a, args[1] + i * by[1], by[1], core + 2, count - i); \
-            store_##T(args[2] + i * by[2], by[2], nan_or_zero(failed), count - i); \
-        } \
-    } \
-    static UNROLLED void small_cofactors_##T##_of(const int n, ARGUMENTS) \
-    { \
-        for (npy_intp i = 0; i < count; i += LANES) { \
-            Matrix x, out; \
-            load_matrix_##T(n, x, args[0] + i * by[0], by[0], core, count - i); \
-            UNROLL for (int r = 0; r < n; r++) { \
-                UNROLL for (int c = 0; c < n; c++) { \
-                    const int p = (r + 1) % n, q = (r + 2) % n, s = (c + 1) % n, t = (c + 2) % n; \
-                    out[r][c] = n == 1 ? (Lanes){0} + 1 : n == 2 ? (r == c ? x[p][s] : -x[p][s]) : x[p][s] * x[q][t] - x[p][t] * x[q][s]; \
-                } \
-            } \
-            store_matrix_##T(n, out, args[1] + i * by[1], by[1], core + 2, count - i); \
-        } \
-    } \
-    static UNROLLED void small_cofactor_change_##T##_of(const int n, ARGUMENTS) \
-    { \
-        for (npy_intp i = 0; i < count; i += LANES) { \
-            Matrix d, x, out; \
-            load_matrix_##T(n, d, args[0] + i * by[0], by[0], core, count - i); \
-            load_matrix_##T(n, x, args[1] + i * by[1], by[1], core + 2, count - i); \
-            UNROLL for (int r = 0; r < n; r++) { \
-                UNROLL for (int c = 0; c < n; c++) { \
-                    const int p = (r + 1) % n, q = (r + 2) % n, s = (c + 1) % n, t = (c + 2) % n; \
-                    out[r][c] = n == 1   ? (Lanes){0} \
-                                : n == 2 ? (r == c ? d[p][s] : -d[p][s]) \
-                                         : (d[p][s] * x[q][t] + x[p][s] * d[q][t]) - (d[p][t] * x[q][s] + x[p][t] * d[q][s]); \
-                } \
-            } \
-            store_matrix_##T(n, out, args[2] + i * by[2], by[2], core + 4, count - i); \
-        } \
-    } \
-    LOOP(small_det_##T, 2, MOST_MATRIX) \
-    LOOP(small_det_parts_##T, 3, MOST_MATRIX) \
-    LOOP(small_inv_##T, 3, MOST_MATRIX) \
-    LOOP_OF_SIDES(small_solve_##T) \
-    LOOP_OF_SIDES(small_lower_solve_##T) \
-    LOOP(small_cholesky_##T, 3, MOST_MATRIX) \
-    LOOP(small_cofactors_##T, 2, MOST_COFACTORS) \
-    LOOP(small_cofactor_change_##T, 3, MOST_COFACTORS)
+/* How far apart the numbers of LANES matrices lie. Where fewer are left the first stands for the others, too. */
+typedef struct {
+    npy_intp at[LANES];
+} Places;
+
+static UNROLLED Places places(npy_intp step, npy_intp left)
+{
+    Places all;
+    for (int l = 0; l < LANES; l++) {
+        all.at[l] = l < left ? l * step : 0;
+    }
+    return all;
+}
+#define OPERAND(K) args[K] + i * by[K], places(by[K], count - i)
+
+static UNROLLED Lanes load(const char *x, Places each)
+{
+    Lanes all;
+    for (int l = 0; l < LANES; l++) {
+        LANE(all, l) = *(const double *)(x + each.at[l]);
+    }
+    return all;
+}
+
+static UNROLLED void store(char *out, Places each, Lanes all)
+{
+    for (int l = 0; l < LANES; l++) {
+        *(double *)(out + each.at[l]) = LANE(all, l);
+    }
+}
+
+static UNROLLED void load_matrix(const int n, Matrix a, const char *x, Places each, npy_intp const *core)
+{
+    UNROLL for (int i = 0; i < n; i++) {
+        UNROLL for (int j = 0; j < n; j++) {
+            a[i][j] = load(x + i * core[0] + j * core[1], each);
+        }
+    }
+}
+
+static UNROLLED void store_matrix(const int n, Matrix a, char *out, Places each, npy_intp const *core)
+{
+    UNROLL for (int i = 0; i < n; i++) {
+        UNROLL for (int j = 0; j < n; j++) {
+            store(out + i * core[0] + j * core[1], each, a[i][j]);
+        }
+    }
+}
+
+static UNROLLED void det_of(const int n, const int parts, ARGUMENTS)
+{
+    Marks any = {0};
+    for (int apart = 0; apart < 1 + any_of(any); apart++) {
+        for (npy_intp i = 0; i < count; i += LANES) {
+            Matrix a, multiplier;
+            Exchanges exchanged;
+            Marks odd = {0}, odd_sizes;
+            load_matrix(n, a, OPERAND(0), core);
+            factor(n, a, multiplier, exchanged, &odd);
+            Lanes number = multiplied(n, a, odd, &odd_sizes), exponent = {0};
+            any |= odd_sizes;
+            if (apart) {
+                multiply_apart(n, a, odd, odd_sizes, &number, &exponent);
+                for (int l = 0; l < LANES && !parts; l++) {
+                    LANE(number, l) = ldexp(LANE(number, l), (int)LANE(exponent, l));
+                }
+            }
+            store(OPERAND(1), number);
+            if (parts) {
+                store(OPERAND(2), exponent);
+            }
+        }
+    }
+}
+
+static UNROLLED void small_det_of(const int n, ARGUMENTS)
+{
+    det_of(n, 0, count, args, by, core);
+}
+
+static UNROLLED void small_det_parts_of(const int n, ARGUMENTS)
+{
+    det_of(n, 1, count, args, by, core);
+}
+
+static UNROLLED void small_inv_of(const int n, ARGUMENTS)
+{
+    for (npy_intp i = 0; i < count; i += LANES) {
+        Matrix a, multiplier, out;
+        Exchanges exchanged;
+        Marks odd = {0};
+        Lanes reciprocal[MOST_MATRIX];
+        load_matrix(n, a, OPERAND(0), core);
+        factor(n, a, multiplier, exchanged, &odd);
+        UNROLL for (int k = 0; k < n; k++) {
+            reciprocal[k] = 1 / a[k][k];
+        }
+        UNROLL for (int j = 0; j < n; j++) {
+            Lanes b[MOST_MATRIX];
+            UNROLL for (int k = 0; k < n; k++) {
+                b[k] = (Lanes){0} + (k == j ? 1.0 : 0.0);
+            }
+            substitute(n, a, multiplier, exchanged, reciprocal, b);
+            UNROLL for (int k = 0; k < n; k++) {
+                out[k][j] = b[k];
+            }
+        }
+        store_matrix(n, out, OPERAND(1), core + 2);
+        store(OPERAND(2), nan_or_zero(have_no_pivots(n, a)));
+    }
+}
+
+static UNROLLED void small_solve_of(const int n, ARGUMENTS)
+{
+    for (npy_intp i = 0; i < count; i += LANES) {
+        Matrix a, multiplier;
+        Exchanges exchanged;
+        Marks odd = {0};
+        Lanes b[MOST_MATRIX];
+        load_matrix(n, a, OPERAND(0), core);
+        factor(n, a, multiplier, exchanged, &odd);
+        UNROLL for (int k = 0; k < n; k++) {
+            b[k] = load(args[1] + i * by[1] + k * core[2], places(by[1], count - i));
+        }
+        substitute(n, a, multiplier, exchanged, NULL, b);
+        UNROLL for (int k = 0; k < n; k++) {
+            store(args[2] + i * by[2] + k * core[4], places(by[2], count - i), b[k]);
+        }
+        store(OPERAND(3), nan_or_zero(have_no_pivots(n, a)));
+    }
+}
+
+static UNROLLED void small_lower_solve_of(const int n, ARGUMENTS)
+{
+    for (npy_intp i = 0; i < count; i += LANES) {
+        Lanes b[MOST_MATRIX];
+        Marks failed = {0};
+        UNROLL for (int k = 0; k < n; k++) {
+            b[k] = load(args[1] + i * by[1] + k * core[2], places(by[1], count - i));
+        }
+        UNROLL for (int j = 0; j < n; j++) {
+            const char *column = args[0] + i * by[0] + j * core[1];
+            const Lanes pivot = load(column + j * core[0], places(by[0], count - i));
+            failed |= (Marks)(pivot == 0);
+            b[j] = b[j] / pivot;
+            UNROLL for (int k = j + 1; k < n; k++) {
+                b[k] -= load(column + k * core[0], places(by[0], count - i)) * b[j];
+            }
+        }
+        UNROLL for (int k = 0; k < n; k++) {
+            store(args[2] + i * by[2] + k * core[4], places(by[2], count - i), b[k]);
+        }
+        store(OPERAND(3), nan_or_zero(failed));
+    }
+}
+
+static UNROLLED void small_cholesky_of(const int n, ARGUMENTS)
+{
+    for (npy_intp i = 0; i < count; i += LANES) {
+        Matrix a;
+        Marks failed = {0};
+        UNROLL for (int j = 0; j < n; j++) {
+            UNROLL for (int k = j; k < n; k++) {
+                a[k][j] = load(args[0] + i * by[0] + k * core[0] + j * core[1], places(by[0], count - i));
+            }
+            UNROLL for (int k = 0; k < j; k++) {
+                a[k][j] = (Lanes){0};
+            }
+        }
+        UNROLL for (int j = 0; j < n; j++) {
+            failed |= (Marks)(a[j][j] <= 0); /* NaN is let pass */
+            a[j][j] = root(a[j][j]);
+            UNROLL for (int k = j + 1; k < n; k++) {
+                a[k][j] = a[k][j] / a[j][j];
+            }
+            UNROLL for (int k = j + 1; k < n; k++) {
+                UNROLL for (int l = k; l < n; l++) {
+                    a[l][k] -= a[l][j] * a[k][j];
+                }
+            }
+        }
+        store_matrix(n, a, OPERAND(1), core + 2);
+        store(OPERAND(2), nan_or_zero(failed));
+    }
+}
+
+static UNROLLED void small_cofactors_of(const int n, ARGUMENTS)
+{
+    for (npy_intp i = 0; i < count; i += LANES) {
+        Matrix x, out;
+        load_matrix(n, x, OPERAND(0), core);
+        UNROLL for (int r = 0; r < n; r++) {
+            UNROLL for (int c = 0; c < n; c++) {
+                const int p = (r + 1) % n, q = (r + 2) % n, s = (c + 1) % n, t = (c + 2) % n;
+                out[r][c] = n == 1 ? (Lanes){0} + 1 : n == 2 ? (r == c ? x[p][s] : -x[p][s]) : x[p][s] * x[q][t] - x[p][t] * x[q][s];
+            }
+        }
+        store_matrix(n, out, OPERAND(1), core + 2);
+    }
+}
+
+static UNROLLED void small_cofactor_change_of(const int n, ARGUMENTS)
+{
+    for (npy_intp i = 0; i < count; i += LANES) {
+        Matrix d, x, out;
+        load_matrix(n, d, OPERAND(0), core);
+        load_matrix(n, x, OPERAND(1), core + 2);
+        UNROLL for (int r = 0; r < n; r++) {
+            UNROLL for (int c = 0; c < n; c++) {
+                const int p = (r + 1) % n, q = (r + 2) % n, s = (c + 1) % n, t = (c + 2) % n;
+                out[r][c] = n == 1   ? (Lanes){0}
+                            : n == 2 ? (r == c ? d[p][s] : -d[p][s])
+                                     : (d[p][s] * x[q][t] + x[p][s] * d[q][t]) - (d[p][t] * x[q][s] + x[p][t] * d[q][s]);
+            }
+        }
+        store_matrix(n, out, OPERAND(2), core + 4);
+    }
+}
+
+LOOP(small_det, 2, MOST_MATRIX)
+LOOP(small_det_parts, 3, MOST_MATRIX)
+LOOP(small_inv, 3, MOST_MATRIX)
+LOOP_OF_SIDES(small_solve)
+LOOP_OF_SIDES(small_lower_solve)
+LOOP(small_cholesky, 3, MOST_MATRIX)
+LOOP(small_cofactors, 2, MOST_COFACTORS)
+LOOP(small_cofactor_change, 3, MOST_COFACTORS)
 
 #endif

@@ -300,10 +300,6 @@ class Tuning:
     thin_block: int = field(
         default=16, metadata=_about("rows or columns", "up to which a full block stands among sparse ones", _JUDGED)
     )
-    hoisted_elements: int = field(
-        default=256,
-        metadata=_about("elements", "that hoisting must save a function that takes long", _JUDGED),
-    )
     crowded_seeds: int = field(
         default=8,
         metadata=_about("seeds", "of a Jacobian, from which on fewer are looked for behind sums at its ends", _JUDGED),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -104,11 +104,6 @@ same(
 # ---- what is made from attributes ------------------------------------------------------------------------------------
 
 
-@row("Const")
-def _const(site: Site) -> Made:
-    return site.graph.constant(scalar(site.attr("value")))
-
-
 @row("ImmutableConst")
 def _immutable(site: Site) -> Made:
     raise InvalidArgumentError("its contents are in a file of their own, which is not read")
@@ -120,22 +115,7 @@ def _placeholder(site: Site) -> Made:
     return site.graph.placeholder(Aval(None if shape == () and site.region.is_old else shape, site.attr("dtype")))
 
 
-@row("NoOp")
-def _no_op(site: Site) -> Made:
-    return site.graph.group([])
-
-
 # ---- shapes ----------------------------------------------------------------------------------------------------------
-
-
-@row("Squeeze")
-def _squeeze(site: Site) -> Made:
-    return tf.squeeze(site.inputs[0], site.attr("squeeze_dims", site.attr("axis", None)) or None)
-
-
-@row("ShapeN")
-def _shape_n(site: Site) -> Made:
-    return [tf.shape(x, out_type=site.attr("out_type", None) or dtype_from(3)) for x in site.inputs]
 
 
 @row("EnsureShape")
@@ -185,16 +165,6 @@ broadcast_axes = nondifferentiable(
 )
 
 
-@row("BroadcastGradientArgs")
-def _broadcast_gradient_args(site: Site) -> Made:
-    return site.graph.apply(broadcast_axes, site.inputs, {})
-
-
-@row("InvertPermutation")
-def _invert_permutation(site: Site) -> Made:
-    return tf.math.invert_permutation(site.inputs[0])
-
-
 @row("ConcatOffset")
 def _concat_offset(site: Site) -> Made:
     """Where each part of a concatenation begins, from the parts' shapes."""
@@ -221,16 +191,6 @@ def _concat_v2(site: Site) -> Made:
     return tf.concat(values, axis)
 
 
-@row("Pack ParallelConcat")
-def _pack(site: Site) -> Made:
-    return tf.stack(site.inputs, axis=site.attr("axis", 0))
-
-
-@row("Unpack")
-def _unpack(site: Site) -> Made:
-    return tf.unstack(site.inputs[0], num=site.attr("num"), axis=site.attr("axis", 0))
-
-
 @row("Split")
 def _split(site: Site) -> Made:
     axis, value = site.inputs
@@ -244,11 +204,6 @@ def _split_v(site: Site) -> Made:
 
 
 # ---- selecting -------------------------------------------------------------------------------------------------------
-
-
-@row("Gather")
-def _gather(site: Site) -> Made:
-    return tf.gather(site.inputs[0], site.inputs[1])
 
 
 @row("GatherV2")
@@ -285,11 +240,6 @@ def _one_hot(site: Site) -> Made:
 def _top_k(site: Site) -> Made:
     k = site.inputs[1] if site.proto.op == "TopKV2" else site.attr("k")
     return list(tf.math.top_k(site.inputs[0], k=k, sorted=site.attr("sorted", True)))
-
-
-@row("Unique")
-def _unique(site: Site) -> Made:
-    return list(tf.unique(site.inputs[0], out_idx=site.attr("out_idx", dtype_from(3))))
 
 
 @row("UniqueWithCounts")
@@ -394,6 +344,20 @@ def _matrix_set_diag(site: Site) -> Made:
     return tf.linalg.set_diag(site.inputs[0], site.inputs[1], k=_band(site, 2), align=align)
 
 
-@row("Einsum")
-def _einsum(site: Site) -> Made:
-    return tf.einsum(site.attr("equation"), *site.inputs)
+# ---- what is one expression ------------------------------------------------------------------------------------------
+
+_SHORT: dict[str, Callable[[Site], Made]] = {
+    "Const": lambda site: site.graph.constant(scalar(site.attr("value"))),
+    "NoOp": lambda site: site.graph.group([]),
+    "Squeeze": lambda site: tf.squeeze(site.inputs[0], site.attr("squeeze_dims", site.attr("axis", None)) or None),
+    "ShapeN": lambda site: [tf.shape(x, out_type=site.attr("out_type", None) or dtype_from(3)) for x in site.inputs],
+    "BroadcastGradientArgs": lambda site: site.graph.apply(broadcast_axes, site.inputs, {}),
+    "InvertPermutation": lambda site: tf.math.invert_permutation(site.inputs[0]),
+    "Pack ParallelConcat": lambda site: tf.stack(site.inputs, axis=site.attr("axis", 0)),
+    "Unpack": lambda site: tf.unstack(site.inputs[0], num=site.attr("num"), axis=site.attr("axis", 0)),
+    "Gather": lambda site: tf.gather(site.inputs[0], site.inputs[1]),
+    "Unique": lambda site: list(tf.unique(site.inputs[0], out_idx=site.attr("out_idx", dtype_from(3)))),
+    "Einsum": lambda site: tf.einsum(site.attr("equation"), *site.inputs),
+}
+for _types, _make in _SHORT.items():
+    row(_types)(_make)

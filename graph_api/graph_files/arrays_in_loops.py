@@ -6,7 +6,8 @@ itself (`graph_api.tensor_array`), and the handle is nothing.
 
 from __future__ import annotations
 
-from engine.core.operands import Operand
+from collections.abc import Callable
+
 from engine.runtime.errors import InvalidArgumentError
 from graph_api.graph_files.rows import Made, Site, row
 from graph_api.library import root as tf
@@ -35,21 +36,6 @@ def _tensor_array(site: Site) -> list[Handle | TensorArray]:
     return [Handle(), made]
 
 
-@row("TensorArrayWriteV3")
-def _write(site: Site) -> TensorArray:
-    return _array(site, 3).write(site.inputs[1], site.inputs[2])
-
-
-@row("TensorArrayReadV3")
-def _read(site: Site) -> Operand:
-    return _array(site, 2).read(site.inputs[1])
-
-
-@row("TensorArrayGatherV3")
-def _gather(site: Site) -> Operand:
-    return _array(site, 2).gather(site.inputs[1])
-
-
 @row("TensorArrayScatterV3")
 def _scatter(site: Site) -> TensorArray:
     array, indices, value = _array(site, 3), site.inputs[1], site.inputs[2]
@@ -65,16 +51,6 @@ def _concat(site: Site) -> Made:
     dims = tf.shape(array.buffer)
     lengths = tf.cast(tf.fill(tf.stack([dims[0]]), dims[1]), "int64")
     return [array.concat(), lengths]
-
-
-@row("TensorArraySizeV3")
-def _size(site: Site) -> Made:
-    return _array(site, 1).size()
-
-
-@row("TensorArrayCloseV3")
-def _close(site: Site) -> Made:
-    return site.graph.group([])
 
 
 # ---- lists -----------------------------------------------------------------------------------------------------------
@@ -93,21 +69,18 @@ def _from_tensor(site: Site) -> Made:
     return TensorArray(value.dtype, tf.shape(value)[0]).unstack(value)
 
 
-@row("TensorListSetItem")
-def _set_item(site: Site) -> Made:
-    return _array(site, 0).write(site.inputs[1], site.inputs[2])
+# ---- what is one expression ------------------------------------------------------------------------------------------
 
-
-@row("TensorListGetItem")
-def _get_item(site: Site) -> Made:
-    return _array(site, 0).read(site.inputs[1])
-
-
-@row("TensorListStack")
-def _stack(site: Site) -> Made:
-    return _array(site, 0).stack()
-
-
-@row("TensorListLength")
-def _length(site: Site) -> Made:
-    return _array(site, 0).size()
+_SHORT: dict[str, Callable[[Site], Made]] = {
+    "TensorArrayWriteV3": lambda site: _array(site, 3).write(site.inputs[1], site.inputs[2]),
+    "TensorArrayReadV3": lambda site: _array(site, 2).read(site.inputs[1]),
+    "TensorArrayGatherV3": lambda site: _array(site, 2).gather(site.inputs[1]),
+    "TensorArraySizeV3": lambda site: _array(site, 1).size(),
+    "TensorArrayCloseV3": lambda site: site.graph.group([]),
+    "TensorListSetItem": lambda site: _array(site, 0).write(site.inputs[1], site.inputs[2]),
+    "TensorListGetItem": lambda site: _array(site, 0).read(site.inputs[1]),
+    "TensorListStack": lambda site: _array(site, 0).stack(),
+    "TensorListLength": lambda site: _array(site, 0).size(),
+}
+for _types, _make in _SHORT.items():
+    row(_types)(_make)

@@ -1,109 +1,69 @@
-"""Rows of elementwise ops, and of those that TensorFlow's gradients of them are made of."""
+"""Rows of elementwise ops, in both directions, and of those that TensorFlow's gradients of them are made of."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.core.structural import scale
 from engine.core.value import Value
+from engine.ops import arithmetic, compare, explog, nn, special, trig
 from graph_api.graph_files.rows import ROWS, Made, Row, Site, is_handle, row, same
 from graph_api.library import root as tf
 
+_OPS = {
+    arithmetic: (
+        "add ceil clip divide divide_no_nan floor floordiv maximum minimum mod multiply negative reciprocal rint round "
+        "subtract"
+    ),
+    compare: (
+        "bitwise_and bitwise_not bitwise_or bitwise_xor equal greater greater_equal is_finite is_inf is_nan less "
+        "less_equal not_equal"
+    ),
+    explog: "exp expm1 log log1p pow rsqrt sqrt",
+    trig: "acos acosh asin asinh atan atan2 atanh cos cosh sin sinh tan tanh",
+    nn: "elu relu relu6 selu sigmoid softplus softsign",
+    special: (
+        "betainc bessel_i0e bessel_i1e digamma erf erfc erfinv igamma igammac lgamma ndtri polygamma xdivy xlog1py "
+        "xlogy zeta"
+    ),
+}
+ELEMENTWISE: list[Op] = [getattr(module, name) for module, names in _OPS.items() for name in names.split()]
+"""Ops whose op types are TensorFlow's, with one attribute, T: read by this module, and written by `export_rows`."""
+
+
+def _applied(op: Op) -> Callable[[Site], Made]:
+    return lambda site: site.graph.apply(op, site.inputs, {})
+
+
+for _op in ELEMENTWISE:
+    ROWS[_op.type] = Row(_applied(_op))
 same(
     """
     Abs,ComplexAbs:abs
-    Acos:acos
-    Acosh:acosh
-    Add,AddV2:add
+    Add:add
     Angle:angle
-    Asin:asin
-    Asinh:asinh
-    Atan:atan
-    Atan2:atan2
-    Atanh:atanh
     BesselI0:math.bessel_i0
-    BesselI0e:math.bessel_i0e
     BesselI1:math.bessel_i1
-    BesselI1e:math.bessel_i1e
-    Betainc:betainc
-    BitwiseAnd:bitwise.bitwise_and
-    BitwiseOr:bitwise.bitwise_or
-    BitwiseXor:bitwise.bitwise_xor
-    Ceil:ceil
     Complex:complex
     Conj:conj
-    Cos:cos
-    Cosh:cosh
     Cross:cross
-    Digamma:digamma
-    DivNoNan:div_no_nan
-    Elu:nn.elu
-    Equal:equal
-    Erf:erf
-    Erfc:erfc
-    Erfinv:math.erfinv
-    Exp:exp
-    Expm1:expm1
-    Floor:floor
-    FloorDiv:floor_div
-    FloorMod:floormod
-    Greater:greater
-    GreaterEqual:greater_equal
-    Igamma:igamma
-    Igammac:igammac
     Imag:imag
-    Inv,Reciprocal:reciprocal
-    Invert:bitwise.invert
-    IsFinite:is_finite
-    IsInf:is_inf
-    IsNan:is_nan
+    Inv:reciprocal
     LeakyRelu:nn.leaky_relu alpha
-    Less:less
-    LessEqual:less_equal
-    Lgamma:lgamma
-    Log:log
-    Log1p:log1p
     LogicalAnd:logical_and
     LogicalNot:logical_not
     LogicalOr:logical_or
-    Maximum:maximum
-    Minimum:minimum
-    Mul:multiply
-    Ndtri:math.ndtri
-    Neg:negative
-    NotEqual:not_equal
     OnesLike:ones_like
-    Polygamma:polygamma
-    Pow:pow
     Real:real
-    RealDiv:realdiv
-    Relu:nn.relu
-    Relu6:nn.relu6
-    Rint:rint
-    Round:round
-    Rsqrt:rsqrt
     Select:where
     SelectV2:where_v2
-    Selu:nn.selu
-    Sigmoid:sigmoid
     Sign:sign
-    Sin:sin
-    Sinh:sinh
-    Softplus:nn.softplus
-    Softsign:nn.softsign
-    Sqrt:sqrt
     Square:square
     SquaredDifference:squared_difference
-    Sub:subtract
-    Tan:tan
-    Tanh:tanh
-    Xdivy:math.xdivy
-    Xlog1py:math.xlog1py
-    Xlogy:math.xlogy
     ZerosLike:zeros_like
-    Zeta:zeta
     """
 )
 
@@ -127,26 +87,6 @@ def _identity(site: Site) -> Made:
 
         return placeholder_with_default(x, site.attr("shape", None))
     return tf.identity(x)
-
-
-@row("StopGradient")
-def _stop_gradient(site: Site) -> Made:
-    return tf.stop_gradient(site.inputs[0])
-
-
-@row("IdentityN")
-def _identity_n(site: Site) -> Made:
-    return [tf.identity(x) for x in site.inputs]
-
-
-@row("Cast")
-def _cast(site: Site) -> Made:
-    return tf.cast(site.inputs[0], site.attr("DstT"))
-
-
-@row("AddN AccumulateNV2")
-def _add_n(site: Site) -> Made:
-    return tf.add_n(site.inputs)
 
 
 @row("Div TruncateDiv")
@@ -177,11 +117,6 @@ def _multiply_no_nan(site: Site) -> Made:
     """``x y``, zero where y is zero whatever x is."""
     x, y = site.inputs
     return scale(y, x)
-
-
-@row("ClipByValue")
-def _clip(site: Site) -> Made:
-    return tf.clip_by_value(*site.inputs)
 
 
 # ---- gradients -------------------------------------------------------------------------------------------------------
@@ -234,3 +169,15 @@ for _types, _partial, _of_result in (
 def _leaky_relu_gradient(site: Site) -> Made:
     dy, x = site.inputs
     return tf.where_v2(tf.greater(x, tf.zeros_like(x)), dy, dy * site.attr("alpha", 0.2))
+
+
+# ---- what is one expression ------------------------------------------------------------------------------------------
+
+_SHORT: dict[str, Callable[[Site], Made]] = {
+    "StopGradient": lambda site: tf.stop_gradient(site.inputs[0]),
+    "IdentityN": lambda site: [tf.identity(x) for x in site.inputs],
+    "Cast": lambda site: tf.cast(site.inputs[0], site.attr("DstT")),
+    "AddN AccumulateNV2": lambda site: tf.add_n(site.inputs),
+}
+for _types, _make in _SHORT.items():
+    row(_types)(_make)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from engine.core import expand_axes
 from engine.core.dtypes import int32, int64
-from engine.core.trace import constant_value
 from engine.ops import (
     diagonal,
     einsum,
@@ -25,240 +23,167 @@ from engine.ops import (
     shape,
     solve,
 )
-from graph_api.graph_files.export_ways import way, without_lead
-from graph_api.graph_files.exporting import Source
+from graph_api.graph_files.export_ways import same, way
+from graph_api.graph_files.exporting import Own, Source
 
 # ---- linear algebra --------------------------------------------------------------------------------------------------
 
 
 @way(linalg.matmul_op)
-def _matmul(s: Source) -> bool:
+def _matmul(s: Source) -> None:
     a, b = s.shape(0), s.shape(1)
     flags = [s.node.params.get(k, False) for k in ("transpose_a", "transpose_b")]
     if a is None or b is None:
-        return False
+        raise Own
     if len(a) == len(b) == 2:
         s.main("MatMul", T=s.dtype(), transpose_a=flags[0], transpose_b=flags[1])
-        return True
+        return
     if min(len(a), len(b)) < 2 or (s.dtype().is_complex and any(flags)):
-        return False
+        raise Own
     s.main("BatchMatMulV2", T=s.dtype(), adj_x=flags[0], adj_y=flags[1])
-    return True
 
 
-def _of_matrices(type: str, s: Source) -> bool:
+@way(solve.inverse_op, solve.solve_op)
+def _of_matrices(s: Source) -> None:
     if s.node.params:
-        return False
-    s.main(type, T=s.dtype(), adjoint=False)
-    return True
-
-
-way(solve.inverse_op)(partial(_of_matrices, "MatrixInverse"))
-way(solve.solve_op)(partial(_of_matrices, "MatrixSolve"))
+        raise Own
+    s.main("MatrixInverse" if s.node.op is solve.inverse_op else "MatrixSolve", T=s.dtype(), adjoint=False)
 
 
 @way(diagonal.band_op)
-def _band(s: Source) -> bool:
+def _band(s: Source) -> None:
     low, high = [-1 if v is None else v for v in (s.node.params["low"], s.node.params["high"])]
     if low < -1 or high < -1:
-        return False
+        raise Own
     ends = [s.const(k, v, np.int64) for k, v in (("low", low), ("high", high))]
     s.main("MatrixBandPart", [s.inputs[0], *ends], T=s.dtype(), Tindex=int64)
-    return True
 
 
 # ---- shapes, slices, joins -------------------------------------------------------------------------------------------
 
-
-@way(shape.reshape_op)
-def _reshape(s: Source) -> bool:
-    if without_lead(s):
-        s.main("Reshape", T=s.dtype(), Tshape=s.dtype(1))
-    return without_lead(s)
-
-
-@way(shape.broadcast_to_op)
-def _broadcast_to(s: Source) -> bool:
-    if without_lead(s):
-        s.main("BroadcastTo", T=s.dtype(), Tidx=s.dtype(1))
-    return without_lead(s)
-
-
-@way(rearrange.tile_op)
-def _tile(s: Source) -> bool:
-    if without_lead(s):
-        s.main("Tile", T=s.dtype(), Tmultiples=s.dtype(1))
-    return without_lead(s)
+same(shape.reshape_op, by="Reshape T=0 Tshape=1")
+same(shape.broadcast_to_op, by="BroadcastTo T=0 Tidx=1")
+same(rearrange.tile_op, by="Tile T=0 Tmultiples=1")
+same(shape.shape_op, shape.size_op, by="T=0 out_type=.out_type")
+same(shape.rank_op, by="Rank T=0")
+same(shape.stop_gradient, by="StopGradient T=0")
+same(expand_axes.squeeze_op, by="Squeeze T=0 squeeze_dims=.axes")
+same(joining.stack_op, by="Pack T=0 N=N axis=.axis")
+same(joining.unstack_op, by="Unpack T=0 num=.num axis=.axis")
+same(filling.range_op, by="Range Tidx=0")
+same(
+    segment.unsorted_segment_sum_op,
+    segment.unsorted_segment_max_op,
+    segment.unsorted_segment_min_op,
+    by="T=0 Tindices=1 Tnumsegments=2",
+)
+same(segment.unsorted_segment_prod_op, by="UnsortedSegmentProd T=0 Tindices=1 Tnumsegments=2")
+same(segment.segment_sum_op, by="SegmentSum T=0 Tindices=1")
+same(segment.segment_max_op, by="SegmentMax T=0 Tindices=1")
+same(segment.segment_min_op, by="SegmentMin T=0 Tindices=1")
+same(segment.segment_prod_op, by="SegmentProd T=0 Tindices=1")
 
 
 @way(shape.transpose_op)
-def _transpose(s: Source) -> bool:
-    if s.node.params.get("lead"):
-        return False
+def _transpose(s: Source) -> None:
     s.main("Transpose", [s.inputs[0], s.const("perm", s.node.params["perm"])], T=s.dtype(), Tperm=int32)
-    return True
 
 
 @way(shape.matrix_transpose_op)
-def _matrix_transpose(s: Source) -> bool:
+def _matrix_transpose(s: Source) -> None:
     if s.shape() is None:
-        return False
+        raise Own
     rank = len(s.shape())
     perm = s.const("perm", [*range(rank - 2), rank - 1, rank - 2])
     s.main("Transpose", [s.inputs[0], perm], T=s.dtype(), Tperm=int32)
-    return True
-
-
-@way(shape.shape_op, shape.size_op)
-def _shape(s: Source) -> bool:
-    if without_lead(s):
-        s.main(s.node.op.type, T=s.dtype(), out_type=s.node.params["out_type"])
-    return without_lead(s)
-
-
-@way(shape.rank_op)
-def _rank(s: Source) -> bool:
-    if without_lead(s):
-        s.main("Rank", T=s.dtype())
-    return without_lead(s)
 
 
 @way(expand_axes.expand_dims_op)
-def _expand_dims(s: Source) -> bool:
+def _expand_dims(s: Source) -> None:
     new = s.node.params["axes"]
     if len(new) > 1:
         if s.shape() is None:
-            return False
+            raise Own
         new = sorted(a % (len(s.shape()) + len(new)) for a in new)
     x = s.inputs[0]
     if not new:
         s.main("Identity", T=s.dtype())
-        return True
+        return
     for axis in new[:-1]:
         x = s.step("wider", "ExpandDims", [x, s.const("dim", axis)], T=s.dtype(), Tdim=int32)
     s.main("ExpandDims", [x, s.const("dim", new[-1])], T=s.dtype(), Tdim=int32)
-    return True
 
 
 @way(einsum.einsum_op)
-def _einsum(s: Source) -> bool:
+def _einsum(s: Source) -> None:
     equation = s.node.params["equation"]
     if "->" not in equation:
-        return False
+        raise Own
     s.main("Einsum", T=s.dtype(), N=2, equation=equation)
-    return True
-
-
-@way(expand_axes.squeeze_op)
-def _squeeze(s: Source) -> bool:
-    s.main("Squeeze", T=s.dtype(), squeeze_dims=list(s.node.params["axes"]))
-    return True
-
-
-@way(shape.stop_gradient)
-def _stop_gradient(s: Source) -> bool:
-    s.main("StopGradient", T=s.dtype())
-    return True
 
 
 @way(joining.concat_op)
-def _concat(s: Source) -> bool:
+def _concat(s: Source) -> None:
     if len(s.inputs) == 1:
         s.main("Identity", T=s.dtype())
     else:
         axis = s.const("axis", s.node.params["axis"])
         s.main("ConcatV2", [*s.inputs, axis], T=s.dtype(), N=len(s.inputs), Tidx=int32)
-    return True
-
-
-@way(joining.stack_op)
-def _stack(s: Source) -> bool:
-    s.main("Pack", T=s.dtype(), N=len(s.inputs), axis=s.node.params["axis"])
-    return True
-
-
-@way(joining.unstack_op)
-def _unstack(s: Source) -> bool:
-    s.main("Unpack", T=s.dtype(), num=s.node.params["num"], axis=s.node.params["axis"])
-    return True
 
 
 @way(joining.split_op)
-def _split(s: Source) -> bool:
+def _split(s: Source) -> None:
     split, axis = s.node.params["split"], s.const("axis", s.node.params["axis"])
     if isinstance(split, int):
         s.main("Split", [axis, s.inputs[0]], T=s.dtype(), num_split=split)
-        return True
+        return
     sizes = s.const("sizes", np.array(split, np.int32))
     s.main("SplitV", [s.inputs[0], sizes, axis], T=s.dtype(), Tlen=int32, num_split=len(split))
-    return True
-
-
-@way(filling.range_op)
-def _range(s: Source) -> bool:
-    s.main("Range", Tidx=s.dtype())
-    return True
 
 
 @way(rearrange.pad_op)
-def _pad(s: Source) -> bool:
+def _pad(s: Source) -> None:
     params, typed = s.node.params, {"T": s.dtype(), "Tpaddings": s.dtype(1)}
-    if params.get("lead"):
-        return False
     pairs = s.step("paddings", "Reshape", [s.inputs[1], s.const("pairs", [-1, 2])], T=s.dtype(1), Tshape=int32)
     if params["mode"] != "CONSTANT":
         s.main("MirrorPad", [s.inputs[0], pairs], mode=params["mode"], **typed)
     else:
         value = s.const("constant_values", params["value"], s.dtype().numpy)
         s.main("PadV2", [s.inputs[0], pairs, value], **typed)
-    return True
-
-
-@way(rearrange.pad_back_op)
-def _pad_back(s: Source) -> bool:
-    paddings = constant_value(s.node.inputs[2])
-    if s.node.params.get("mode", "CONSTANT") != "CONSTANT" or not without_lead(s) or paddings is None:
-        return False
-    begin = s.const("begin", np.asarray(paddings).reshape(-1, 2)[:, 0])
-    s.main("Slice", [s.inputs[0], begin, s.shape_of(1)], T=s.dtype(), Index=int32)
-    return True
 
 
 @way(joining.concat_piece)
-def _concat_piece(s: Source) -> bool:
+def _concat_piece(s: Source) -> None:
     """The part of a cotangent that belongs to one of the values that were joined."""
     axis, position = s.node.params["axis"], s.node.params["position"]
-    if not without_lead(s) or s.shape(1 + position) is None:
-        return False
+    if s.shape(1 + position) is None:
+        raise Own
     sizes = [s.shape_of(i) for i in range(1, len(s.inputs))]
     begin = s.const("begin", np.zeros(len(s.shape(1 + position)), np.int32))
     if len(sizes) > 1:
         begin = s.step("begin", "ConcatOffset", [s.const("axis", axis), *sizes], N=len(sizes))
         begin = f"{begin}:{position}" if position else begin
     s.main("Slice", [s.inputs[0], begin, sizes[position]], T=s.dtype(), Index=int32)
-    return True
 
 
 @way(rearrange.reverse_op)
-def _reverse(s: Source) -> bool:
+def _reverse(s: Source) -> None:
     s.main("ReverseV2", [s.inputs[0], s.const("axis", s.node.params["axis"])], T=s.dtype(), Tidx=int32)
-    return True
 
 
 @way(gather.gather_op)
-def _gathering(s: Source) -> bool:
+def _gathering(s: Source) -> None:
     axis, lead = s.const("axis", s.node.params["axis"]), s.node.params["batch_dims"]
     typed = {"Tparams": s.dtype(), "Tindices": s.dtype(1), "Taxis": int32}
     s.main("GatherV2", [*s.inputs, axis], batch_dims=lead, **typed)
-    return True
 
 
 @way(gather.gather_back_op)
-def _gather_back(s: Source) -> bool:
+def _gather_back(s: Source) -> None:
     """Rows added up where they were taken from."""
     params, whole, places = s.node.params, s.shape(1), s.shape(2)
-    if not without_lead(s) or params["batch_dims"] or whole is None or places is None:
-        return False
+    if params["batch_dims"] or whole is None or places is None:
+        raise Own
     ct, like, indices = s.inputs
     axis = params["axis"] % len(whole)
     if axis:
@@ -285,43 +210,32 @@ def _gather_back(s: Source) -> bool:
     typed = {"T": s.dtype(), "Tindices": s.dtype(2), "Tnumsegments": int32}
     if not axis:
         s.main("UnsortedSegmentSum", [rows, flat, number], **typed)
-        return True
+        return
     total = s.step("total", "UnsortedSegmentSum", [rows, flat, number], **typed)
     back = s.const("back", [order.index(i) for i in range(len(whole))])
     s.main("Transpose", [total, back], T=s.dtype(), Tperm=int32)
-    return True
 
 
 @way(scatter.gather_nd_op)
-def _gather_nd(s: Source) -> bool:
+def _gather_nd(s: Source) -> None:
     if s.node.params.get("batch_dims"):
-        return False
+        raise Own
     s.main("GatherNd", Tparams=s.dtype(), Tindices=s.dtype(1))
-    return True
 
 
 @way(scatter.scatter_nd_op)
-def _scatter_nd(s: Source) -> bool:
+def _scatter_nd(s: Source) -> None:
     updates, indices, dims = s.inputs
     if s.node.params.get("batch_dims") or s.dtype(1) is not s.dtype(2):
-        return False
+        raise Own
     s.main("ScatterNd", [indices, updates, dims], T=s.dtype(), Tindices=s.dtype(1))
-    return True
 
 
 @way(scatter.tensor_scatter_update_op)
-def _scatter_update(s: Source) -> bool:
+def _scatter_update(s: Source) -> None:
     if s.node.params.get("batch_dims"):
-        return False
+        raise Own
     s.main("TensorScatterUpdate", T=s.dtype(), Tindices=s.dtype(1))
-    return True
-
-
-@way(segment.unsorted_segment_sum_op, segment.unsorted_segment_max_op, segment.unsorted_segment_min_op)
-def _unsorted_segments(s: Source) -> bool:
-    if without_lead(s):
-        s.main(s.node.op.type, T=s.dtype(), Tindices=s.dtype(1), Tnumsegments=s.dtype(2))
-    return without_lead(s)
 
 
 def _bounds(spec: Any) -> tuple[list[list[int]], dict[str, int]] | None:
@@ -349,30 +263,27 @@ def _bounds(spec: Any) -> tuple[list[list[int]], dict[str, int]] | None:
 
 
 @way(indexing.getitem_op)
-def _getitem(s: Source) -> bool:
+def _getitem(s: Source) -> None:
     bounds = _bounds(s.node.params["spec"])
-    if bounds is None or len(s.inputs) > 1 or s.node.params.get("lead"):
-        return False
+    if bounds is None or len(s.inputs) > 1:
+        raise Own
     ends = [s.const(k, np.array(v, np.int32)) for k, v in zip(("begin", "end", "strides"), bounds[0], strict=True)]
     s.main("StridedSlice", [s.inputs[0], *ends], T=s.dtype(), Index=int32, **bounds[1])
-    return True
 
 
 @way(indexing.getitem_back_op)
-def _getitem_back(s: Source) -> bool:
+def _getitem_back(s: Source) -> None:
     bounds = _bounds(s.node.params["spec"])
-    if bounds is None or len(s.inputs) > 2 or not without_lead(s):
-        return False
+    if bounds is None or len(s.inputs) > 2:
+        raise Own
     ends = [s.const(k, np.array(v, np.int32)) for k, v in zip(("begin", "end", "strides"), bounds[0], strict=True)]
     s.main("StridedSliceGrad", [s.shape_of(1), *ends, s.inputs[0]], T=s.dtype(), Index=int32, **bounds[1])
-    return True
 
 
 @way(partition.reverse_sequence_op)
-def _reverse_sequence(s: Source) -> bool:
+def _reverse_sequence(s: Source) -> None:
     rows = s.node.params["batch_axes"]
     if len(rows) != 1 or s.shape() is None:
-        return False
+        raise Own
     axis, batch = [a % len(s.shape()) for a in (s.node.params["axis"], rows[0])]
     s.main("ReverseSequence", T=s.dtype(), Tlen=s.dtype(1), seq_dim=axis, batch_dim=batch)
-    return True

@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.closed.function import ClosedFunction
 from engine.core.dtypes import bool_, float32, int32
-from graph_api.graph_files.exporting import RESOURCE, Source, Writer, write
+from graph_api.graph_files.exporting import RESOURCE, Own, Source, Writer, write
 
 
 def _inside(writer: Writer, scope: str, body: ClosedFunction, arguments: Sequence[str], pivot: str) -> list[str]:
@@ -25,7 +25,7 @@ def _inside(writer: Writer, scope: str, body: ClosedFunction, arguments: Sequenc
     return results
 
 
-def write_choice(s: Source) -> bool:
+def write_choice(s: Source) -> None:
     """A choice: operands are switched, and results merged."""
     writer, scope = s.writer, s.name
     pred, *operands = s.inputs
@@ -52,7 +52,6 @@ def write_choice(s: Source) -> bool:
         s.step("Merge", "Merge", [no, yes], T=o.dtype, N=2) for no, yes, o in zip(*results, s.node.outputs, strict=True)
     ]
     _together(s, merged)
-    return True
 
 
 def _together(s: Source, names: Sequence[str]) -> None:
@@ -96,7 +95,7 @@ def _write_loop(
     return [s.step("Exit", "Exit", [x], T=t) for x, t in zip(switches, kinds, strict=True)]
 
 
-def write_loop(s: Source) -> bool:
+def write_loop(s: Source) -> None:
     """A loop: loop variables go round, captures enter once."""
     params, every = s.node.params, list(zip(s.inputs, [x.dtype for x in s.node.inputs], strict=True))
     count = params["count"]
@@ -108,15 +107,14 @@ def write_loop(s: Source) -> bool:
         return _inside(s.writer, f"{s.name}/body", params["body"], [*variables, *captured], pivot)
 
     _together(s, _write_loop(s, every[:count], every[count:], test, step))
-    return True
 
 
-def write_scan(s: Source) -> bool:
+def write_scan(s: Source) -> None:
     """A loop over the rows of some operands; what it gives for each row is kept in TensorArrays."""
     params, writer = s.node.params, s.writer
     carries, sequences, body = params["carries"], params["sequences"], params["body"]
     if params.get("backwards") or not sequences:
-        return False
+        raise Own
     every = list(zip(s.inputs, [x.dtype for x in s.node.inputs], strict=True))
     zero, one, axis = s.const("zero", 0), s.const("one", 1), s.const("axis", 0)
     dims = s.step("dims", "Shape", [s.inputs[carries]], T=every[carries][1], out_type=int32)
@@ -155,7 +153,6 @@ def write_scan(s: Source) -> bool:
         for array, flow, t in zip(arrays, ends[1 + carries :], dtypes, strict=True)
     ]
     _together(s, [*ends[1 : 1 + carries], *stacked])
-    return True
 
 
 _GATHER = {"Tindices": int32, "Taxis": int32, "batch_dims": 0}

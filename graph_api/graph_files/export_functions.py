@@ -20,7 +20,7 @@ from engine.core.op import Node
 from engine.core.trace import Symbol, placeholder
 from engine.core.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
 from engine.ops.pool import largest_tap_op, scatter_taps_op
-from graph_api.graph_files.exporting import VARIANT, Called, Shape, Source, Writer, attribute, only_for, write
+from graph_api.graph_files.exporting import VARIANT, Called, Own, Shape, Source, Writer, attribute, only_for, write
 from graph_api.graph_files.outputs import reference
 
 
@@ -236,7 +236,7 @@ def _shapes(values: Sequence[Any]) -> list[Shape | None]:
     return [None if dims is None else Shape(dims) for dims in shapes]
 
 
-def write_choice(s: Source) -> bool:
+def write_choice(s: Source) -> None:
     """A choice as a node with two functions."""
     pred, *operands = s.inputs
     params, dtypes = s.node.params, [x.dtype for x in s.node.inputs[1:]]
@@ -246,7 +246,6 @@ def write_choice(s: Source) -> bool:
         kind, [pred, *operands], Tcond=bool_, Tin=dtypes, Tout=[o.dtype for o in s.node.outputs], then_branch=then,
         else_branch=other, output_shapes=_shapes(s.node.outputs),
     )  # fmt: skip
-    return True
 
 
 class LoopVariable(NamedTuple):
@@ -307,16 +306,15 @@ def _variables(names: Sequence[str], values: Sequence[Any]) -> list[LoopVariable
     return [LoopVariable(n, x.dtype, dims) for n, x, dims in zip(names, values, shapes, strict=True)]
 
 
-def _together(s: Source, names: Sequence[str]) -> bool:
+def _together(s: Source, names: Sequence[str]) -> None:
     """Write the node itself: several values as outputs of one node."""
     if len(names) == 1:
         s.main("Identity", names, T=s.node.outputs[0].dtype)
     else:
         s.main("IdentityN", names, T=[o.dtype for o in s.node.outputs])
-    return True
 
 
-def write_loop(s: Source) -> bool:
+def write_loop(s: Source) -> None:
     """A loop as a node with two functions."""
     params, count = s.node.params, s.node.params["count"]
     outputs = [
@@ -324,7 +322,7 @@ def write_loop(s: Source) -> bool:
         for n, o, dims in zip(s.inputs, s.node.outputs, _shapes(s.node.outputs), strict=False)
     ]
     captures = _variables(s.inputs[count:], s.node.inputs[count:])
-    return _together(
+    _together(
         s,
         _write_loop(
             s, s.const("most", -1), outputs, captures,
@@ -334,12 +332,12 @@ def write_loop(s: Source) -> bool:
     )  # fmt: skip
 
 
-def write_scan(s: Source) -> bool:
+def write_scan(s: Source) -> None:
     """A loop over the rows of some operands as a node with two functions; its rows are kept in lists of tensors."""
     params = s.node.params
     carries, sequences, body = params["carries"], params["sequences"], params["body"]
     if not sequences:
-        return False
+        raise Own
     dtypes, outputs = [x.dtype for x in s.node.inputs], s.node.outputs
     rows = [out.dtype for out in outputs[carries:]]
     zero = s.const("zero", 0)
@@ -387,7 +385,7 @@ def write_scan(s: Source) -> bool:
         s.step("stacked", "TensorListStack", [x, shape], element_dtype=t, num_elements=-1)
         for x, shape, t in zip(ends[carries:], shapes, rows, strict=True)
     ]
-    return _together(s, [*ends[:carries], *stacked])
+    _together(s, [*ends[:carries], *stacked])
 
 
 def _row_shape(out: Any) -> Any:

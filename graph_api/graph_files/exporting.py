@@ -161,6 +161,10 @@ def _dtype(array: np.ndarray) -> DType:
     return string if array.dtype.kind in "OSU" else as_dtype(array.dtype)
 
 
+class Own(Exception):
+    """Raised by a way whose op is not TensorFlow's for such parameters: it is written as an op of ours."""
+
+
 class Source:
     """A node to be written: what a row is given.
 
@@ -195,6 +199,18 @@ class Source:
         operands = self.inputs if inputs is None else inputs
         self.writer.node(self.name, op, operands, self.controls, self.device, **attr)
 
+    def own(self) -> None:
+        """Write it as an op of ours, which only we can read again."""
+        node = self.node
+        params = own_ops.encoded(node.op, node.params)
+        dtypes = [x.dtype for x in node.inputs]
+        more = {} if params is None else {"params": params}
+        inputs = [self.writer.name_of(x) for x in node.inputs if id(x) in self.writer.outputs]
+        if len(inputs) != len(node.inputs):
+            more = {}
+        results = [o.dtype for o in node.outputs]
+        self.main(own_ops.type_of(node.op), inputs, Tin=dtypes, Tout=results, **more)
+
     def step(self, what: str, op: str, inputs: Sequence[str], **attr: Any) -> str:
         """Write a node that the main one needs."""
         return self.writer.node(self.writer.free(f"{self.name}/{what}"), op, inputs, **attr)
@@ -217,7 +233,7 @@ def _int32() -> DType:
     return int32
 
 
-WAYS: dict[int, Callable[[Source], bool]] = {}
+WAYS: dict[int, Callable[[Source], None]] = {}
 """By the identity of an op, what writes its nodes; the rows fill it."""
 
 
@@ -312,21 +328,13 @@ def write(writer: Writer, node: Node, name: str, controls: Sequence[str] = ()) -
         drawn = op.args.index("seed") if "counter" in op.args else None
         operands = [x for i, x in enumerate(node.inputs) if drawn is None or i not in (drawn, drawn + 1)]
         source = Source(writer, node, name, [writer.name_of(x) for x in operands], [*controls, *after])
-        if way is None or not way(source):
-            _write_own(source)
-
-
-def _write_own(source: Source) -> None:
-    """Write a node that only we can read again."""
-    node = source.node
-    params = own_ops.encoded(node.op, node.params)
-    dtypes = [x.dtype for x in node.inputs]
-    more = {} if params is None else {"params": params}
-    inputs = [source.writer.name_of(x) for x in node.inputs if id(x) in source.writer.outputs]
-    if len(inputs) != len(node.inputs):
-        more = {}
-    results = [o.dtype for o in node.outputs]
-    source.main(own_ops.type_of(node.op), inputs, Tin=dtypes, Tout=results, **more)
+        leads = any(node.params.get(k) for k in ("lead", "ref_lead", "like_lead"))
+        try:
+            if way is None or leads:
+                raise Own
+            way(source)
+        except Own:
+            source.own()
 
 
 __all__ = ["Shape", "Source", "Writer", "attribute", "graph_def", "is_handle", "write"]

@@ -109,35 +109,6 @@ def _constant(node: NodeDef, values: dict[str, np.ndarray]) -> NodeDef:
     return node
 
 
-def remove_training_nodes(input_graph: Any, protected_nodes: Sequence[str] | None = None) -> GraphDef:
-    """A graph without the nodes that only training needs: checks, and identities that nothing waits for.
-
-    Parameters
-    ----------
-    input_graph : GraphDef
-    protected_nodes : list of str, optional
-        Names of nodes to keep.
-    """
-    whole = as_graph_def(input_graph)
-    kept = set(protected_nodes or ())
-    awaited = {text[1:] for node in whole.node for text in node.input if text.startswith("^")}
-    gone = {
-        node.name: node.input[0]
-        for node in whole.node
-        if node.op in ("Identity", "CheckNumerics")
-        and node.name not in kept | awaited
-        and len(node.input) == 1
-        and not node.input[0].startswith("^")
-    }
-    made = GraphDef(versions=whole.versions, library=whole.library)
-    for node in whole.node:
-        if node.name not in gone:
-            new = NodeDef.FromString(node.SerializeToString())
-            new.input[:] = [_behind(text, gone) for text in node.input]
-            made.node.append(new)
-    return made
-
-
 def _behind(text: str, gone: dict[str, str]) -> str:
     seen = set()
     while not text.startswith("^") and split_input(text)[0] in gone and text not in seen:
@@ -146,4 +117,4 @@ def _behind(text: str, gone: dict[str, str]) -> str:
     return text
 
 
-__all__ = ["convert_variables_to_constants", "extract_sub_graph", "import_graph_def", "remove_training_nodes"]
+__all__ = ["convert_variables_to_constants", "extract_sub_graph", "import_graph_def"]

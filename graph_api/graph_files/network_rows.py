@@ -41,26 +41,6 @@ def _windows(site: Site) -> dict[str, Any]:
     return arguments
 
 
-@row("Conv2D")
-def _conv2d(site: Site) -> Made:
-    return tf.nn.conv2d(*site.inputs, **_windows(site))
-
-
-@row("Conv3D")
-def _conv3d(site: Site) -> Made:
-    return tf.nn.conv3d(*site.inputs, **_windows(site))
-
-
-@row("Conv2DBackpropInput")
-def _conv2d_input(site: Site) -> Made:
-    return tf.nn.conv2d_backprop_input(*site.inputs, **_windows(site))
-
-
-@row("Conv2DBackpropFilter")
-def _conv2d_filter(site: Site) -> Made:
-    return tf.nn.conv2d_backprop_filter(*site.inputs, **_windows(site))
-
-
 @row("Conv3DBackpropInputV2")
 def _conv3d_input(site: Site) -> Made:
     sizes, filters, dy = site.inputs
@@ -81,11 +61,6 @@ def _depthwise(site: Site, x: Any, filters: Any) -> Made:
         channels_first = arguments.get("data_format") == "NCHW"
         arguments["dilations"] = dilations[2:] if channels_first else dilations[1:3]
     return tf.nn.depthwise_conv2d(x, filters, **arguments)
-
-
-@row("DepthwiseConv2dNative")
-def _depthwise_conv2d(site: Site) -> Made:
-    return _depthwise(site, *site.inputs)
 
 
 @row("DepthwiseConv2dNativeBackpropInput")
@@ -204,11 +179,6 @@ def _normalized_response(site: Site, x: Any) -> Made:
     return _lrn(x, **{name: site.attr(name, default) for name, default in names.items()})
 
 
-@row("LRN")
-def _local_response(site: Site) -> Made:
-    return _normalized_response(site, site.inputs[0])
-
-
 @row("LRNGrad")
 def _local_response_gradient(site: Site) -> Made:
     dy, x, _ = site.inputs
@@ -264,3 +234,17 @@ _resize_rows("ResizeBilinear", resize.resize_bilinear, "ResizeBilinearGrad")
 _resize_rows("ResizeNearestNeighbor", resize.resize_nearest_neighbor, "ResizeNearestNeighborGrad")
 _resize_rows("ResizeBicubic", resize.resize_bicubic, "ResizeBicubicGrad")
 _resize_rows("ResizeArea", resize.resize_area, "")
+
+
+# ---- what is one expression ------------------------------------------------------------------------------------------
+
+_SHORT: dict[str, Callable[[Site], Made]] = {
+    "Conv2D": lambda site: tf.nn.conv2d(*site.inputs, **_windows(site)),
+    "Conv3D": lambda site: tf.nn.conv3d(*site.inputs, **_windows(site)),
+    "Conv2DBackpropInput": lambda site: tf.nn.conv2d_backprop_input(*site.inputs, **_windows(site)),
+    "Conv2DBackpropFilter": lambda site: tf.nn.conv2d_backprop_filter(*site.inputs, **_windows(site)),
+    "DepthwiseConv2dNative": lambda site: _depthwise(site, *site.inputs),
+    "LRN": lambda site: _normalized_response(site, site.inputs[0]),
+}
+for _types, _make in _SHORT.items():
+    row(_types)(_make)

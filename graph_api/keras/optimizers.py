@@ -1,20 +1,8 @@
-"""Optimizers: ``tf.keras.optimizers``. They are those of `optim`."""
+"""Optimizers: ``tf.keras.optimizers``. They are those of `optim`, but for those that TensorFlow 1 has not."""
 
 from __future__ import annotations
 
-from optim.keras import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, Ftrl, Nadam, Optimizer, RMSprop, get, schedules
+from optim.keras import *  # noqa: F403
+from optim.keras import __all__ as _offered
 
-__all__ = [
-    "SGD",
-    "Adadelta",
-    "Adagrad",
-    "Adam",
-    "AdamW",
-    "Adamax",
-    "Ftrl",
-    "Nadam",
-    "Optimizer",
-    "RMSprop",
-    "get",
-    "schedules",
-]
+__all__ = [name for name in _offered if name not in ("Lamb", "Lion", "LossScaleOptimizer")]

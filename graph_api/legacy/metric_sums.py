@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -9,7 +11,6 @@ import numpy as np
 
 import graph_api as tf
 from engine.core.aval import compatible, format_shape, is_known
-from engine.core.operands import Operand
 from engine.core.value import known_shape, shape_of
 from engine.ops.checked import checked_op
 from engine.runtime.errors import ShapeError
@@ -19,6 +20,8 @@ from graph_api.tensor import Tensor
 from graph_api.variable import Variable
 
 Result = tuple[Any, Any]
+Measure = tuple[Iterable[tuple[str, Any]], Callable[..., Any]]
+"""Sums by the names of their variables, and the function that makes the value of them."""
 
 
 def local_sum(name: str, shape: Sequence[int] = (), dtype: Any = np.float32) -> Variable:
@@ -32,16 +35,56 @@ def measured(
     metrics_collections: Any, updates_collections: Any,
 ) -> Result:  # fmt: skip
     """The value computed from sums, and the same after what is new has been added to them."""
-    graph = get_default_graph()
     with tf.variable_scope(name, default):
         pairs = [(local_sum(label, known_shape(new, label), new.dtype.numpy), new) for label, new in sums]
         value = tf.identity(value_of(*[total.read_value() for total, _ in pairs]), name="value")
         added = [tf.assign_add(total, new) for total, new in pairs]
         update = tf.identity(value_of(*[tf.convert_to_tensor(total) for total in added]), name="update_op")
+    return noted(value, update, metrics_collections, updates_collections)
+
+
+def noted(value: Any, update: Any, metrics_collections: Any, updates_collections: Any) -> Result:
+    """A value and an update, noted in collections."""
     for names, what in ((metrics_collections, value), (updates_collections, update)):
         if names:
-            graph.add_to_collections(names, what)
+            get_default_graph().add_to_collections(names, what)
     return value, update
+
+
+def metric(default: str, numbered: bool = False) -> Callable[[Callable[..., Measure]], Callable[..., Result]]:
+    """Decorator: a function that gives what is summed, and what computes the value of the sums, as a metric.
+
+    The metric takes `metrics_collections`, `updates_collections` and `name` besides.
+
+    Parameters
+    ----------
+    default : str
+        The name of the variable scope, which may hold arguments: ``"precision_at_{k}"``.
+    numbered : bool
+        Whether the name that is given is made unique, too.
+    """
+
+    def decorate(measure: Callable[..., Measure]) -> Callable[..., Result]:
+        either = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        own = list(inspect.signature(measure).parameters.values())
+        further = ("metrics_collections", "updates_collections", "name")
+        signature = inspect.Signature([*own, *[inspect.Parameter(n, either, default=None) for n in further]])
+
+        @functools.wraps(measure)
+        def apply(*args: Any, **kwargs: Any) -> Result:
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            values, updates, name = (bound.arguments.pop(n) for n in further)
+            sums, value_of = measure(**bound.arguments)
+            label = default.format(**bound.arguments)
+            if numbered:
+                name, label = None, name or label
+            return measured(name, label, sums, value_of, values, updates)
+
+        apply.__signature__ = signature  # type: ignore[attr-defined]
+        return apply
+
+    return decorate
 
 
 def ratio(total: Any, count: Any) -> Tensor:
@@ -100,11 +143,8 @@ def _check_weights(weights: Any, values: Any) -> None:
         )
 
 
-def weighted_mean(
-    values: Any, weights: Any, name: str | None, default: str, collections: Any, updates: Any,
-    after: Callable[[Any], Any] | None = None,
-) -> Result:  # fmt: skip
-    """The value and the update of a mean, and of what `after` makes of it."""
+def weighted_mean(values: Any, weights: Any, after: Callable[[Any], Any] | None = None) -> Measure:
+    """The sums of a mean, and what computes it, or what `after` makes of it."""
     values = floats(values)
     if weights is None:
         count = tf.cast(tf.size(values), tf.float32)
@@ -112,11 +152,7 @@ def weighted_mean(
         weights = broadcast(weights, values)
         values, count = values * weights, tf.reduce_sum(weights)
     sums = [("total", tf.reduce_sum(values)), ("count", count)]
-
-    def value_of(total: Any, number: Any) -> Operand:
-        return ratio(total, number) if after is None else after(ratio(total, number))
-
-    return measured(name, default, sums, value_of, collections, updates)
+    return sums, ratio if after is None else lambda total, number: after(ratio(total, number))
 
 
 def alike(labels: Any, predictions: Any) -> tuple[Any, Any]:

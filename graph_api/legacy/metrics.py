@@ -14,8 +14,19 @@ import numpy as np
 
 import graph_api as tf
 from engine.core.operands import Operand
-from graph_api.graph import get_default_graph
-from graph_api.legacy.metric_sums import Result, alike, broadcast, floats, local_sum, measured, ratio, weighted_mean
+from graph_api.legacy.metric_sums import (
+    Measure,
+    Result,
+    alike,
+    broadcast,
+    floats,
+    local_sum,
+    measured,
+    metric,
+    noted,
+    ratio,
+    weighted_mean,
+)
 from graph_api.legacy.ranking_metrics import (
     average_precision_at_k,
     precision_at_k,
@@ -30,20 +41,18 @@ from graph_api.tensor import Tensor
 # ---- means -----------------------------------------------------------------------------------------------------------
 
 
-def mean(
-    values: Any, weights: Any = None, metrics_collections: Any = None, updates_collections: Any = None,
-    name: str | None = None,
-) -> Result:  # fmt: skip
+@metric("mean")
+def mean(values: Any, weights: Any = None) -> Measure:
     """The (weighted) mean of all values.
+
+    As every metric it takes `metrics_collections` and `updates_collections` besides, where the value and the update are
+    noted, and a `name`.
 
     Parameters
     ----------
     values : tensor
     weights : tensor, optional
         Broadcast against `values`.
-    metrics_collections, updates_collections : str or list of str, optional
-        Where the value and the update are noted.
-    name : str, optional
 
     Returns
     -------
@@ -61,33 +70,31 @@ def mean(
     ...     print(sess.run(value))
     3.0
     """
-    return weighted_mean(values, weights, name, "mean", metrics_collections, updates_collections)
+    return weighted_mean(values, weights)
 
 
-def accuracy(
-    labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
-    updates_collections: Any = None, name: str | None = None,
-) -> Result:  # fmt: skip
+@metric("accuracy")
+def accuracy(labels: Any, predictions: Any, weights: Any = None) -> Measure:
     """How often predictions are equal to labels (parameters as in `mean`)."""
     labels, predictions = alike(labels, predictions)
-    hits = tf.equal(predictions, tf.cast(labels, predictions.dtype))
-    return weighted_mean(hits, weights, name, "accuracy", metrics_collections, updates_collections)
+    return weighted_mean(tf.equal(predictions, tf.cast(labels, predictions.dtype)), weights)
 
 
 def _mean_error(
     default: str, error: Callable[..., Any], after: Callable[[Any], Any] | None = None
 ) -> Callable[..., Any]:
-    def metric(
-        labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
-        updates_collections: Any = None, name: str | None = None,
-    ) -> Result:  # fmt: skip
+    def measure(labels: Any, predictions: Any, weights: Any = None) -> Measure:
         labels, predictions = alike(floats(labels), floats(predictions))
-        errors = error(labels, predictions)
-        return weighted_mean(errors, weights, name, default, metrics_collections, updates_collections, after)
+        return weighted_mean(error(labels, predictions), weights, after)
 
-    metric.__name__ = metric.__qualname__ = default
-    metric.__doc__ = f"The {default.replace('_', ' ')} of predictions (parameters as in `mean`)."
-    return metric
+    return _named(measure, default, f"The {default.replace('_', ' ')} of predictions (parameters as in `mean`).")
+
+
+def _named(measure: Callable[..., Measure], default: str, doc: str, scope: str = "") -> Callable[..., Result]:
+    """A metric that is made of a function."""
+    measure.__name__ = measure.__qualname__ = default
+    measure.__doc__ = doc
+    return metric(scope or default)(measure)
 
 
 mean_absolute_error = _mean_error("mean_absolute_error", lambda y, p: tf.abs(p - y))
@@ -97,47 +104,33 @@ root_mean_squared_error = _mean_error(
 )
 
 
-def mean_relative_error(
-    labels: Any, predictions: Any, normalizer: Any, weights: Any = None, metrics_collections: Any = None,
-    updates_collections: Any = None, name: str | None = None,
-) -> Result:  # fmt: skip
+@metric("mean_relative_error")
+def mean_relative_error(labels: Any, predictions: Any, normalizer: Any, weights: Any = None) -> Measure:
     """The mean of errors divided by `normalizer`, 0 where that is 0 (other parameters as in `mean`)."""
     labels, predictions = alike(floats(labels), floats(predictions))
-    errors = tf.div_no_nan(tf.abs(labels - predictions), floats(normalizer))
-    return weighted_mean(errors, weights, name, "mean_relative_error", metrics_collections, updates_collections)
+    return weighted_mean(tf.div_no_nan(tf.abs(labels - predictions), floats(normalizer)), weights)
 
 
-def mean_cosine_distance(
-    labels: Any, predictions: Any, dim: int, weights: Any = None, metrics_collections: Any = None,
-    updates_collections: Any = None, name: str | None = None,
-) -> Result:  # fmt: skip
+@metric("mean_cosine_distance")
+def mean_cosine_distance(labels: Any, predictions: Any, dim: int, weights: Any = None) -> Measure:
     """1 less the mean inner product along a dimension of unit vectors (other parameters as in `mean`)."""
     labels, predictions = alike(floats(labels), floats(predictions))
     products = tf.reduce_sum(labels * predictions, [dim], keepdims=True)
-    default = "mean_cosine_distance"
-    return weighted_mean(
-        products, weights, name, default, metrics_collections, updates_collections, lambda mean: 1 - mean
-    )
+    return weighted_mean(products, weights, lambda mean: 1 - mean)
 
 
-def percentage_below(
-    values: Any, threshold: Any, weights: Any = None, metrics_collections: Any = None, updates_collections: Any = None,
-    name: str | None = None,
-) -> Result:  # fmt: skip
+@metric("percentage_below_threshold")
+def percentage_below(values: Any, threshold: Any, weights: Any = None) -> Measure:
     """How often values are below a threshold (other parameters as in `mean`)."""
-    below = tf.less(tf.convert_to_tensor(values), threshold)
-    return weighted_mean(below, weights, name, "percentage_below_threshold", metrics_collections, updates_collections)
+    return weighted_mean(tf.less(tf.convert_to_tensor(values), threshold), weights)
 
 
-def mean_tensor(
-    values: Any, weights: Any = None, metrics_collections: Any = None, updates_collections: Any = None,
-    name: str | None = None,
-) -> Result:  # fmt: skip
+@metric("mean")
+def mean_tensor(values: Any, weights: Any = None) -> Measure:
     """The (weighted) mean of each element (parameters as in `mean`)."""
     values = floats(values)
     weights = tf.ones_like(values) if weights is None else broadcast(weights, values)
-    sums = [("total_tensor", values * weights), ("count_tensor", weights)]
-    return measured(name, "mean", sums, ratio, metrics_collections, updates_collections)
+    return [("total_tensor", values * weights), ("count_tensor", weights)], ratio
 
 
 # ---- counts ----------------------------------------------------------------------------------------------------------
@@ -162,17 +155,12 @@ def _cells(labels: Any, predictions: Any, weights: Any, which: str) -> list[tupl
     return sums
 
 
-def _counted(default: str, which: str, value_of: Callable[..., Any]) -> Callable[..., Any]:
-    def metric(
-        labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
-        updates_collections: Any = None, name: str | None = None,
-    ) -> Result:  # fmt: skip
-        sums = _cells(labels, predictions, weights, which)
-        return measured(name, default, sums, value_of, metrics_collections, updates_collections)
+def _counted(default: str, which: str, value_of: Callable[..., Any]) -> Callable[..., Result]:
+    def measure(labels: Any, predictions: Any, weights: Any = None) -> Measure:
+        return _cells(labels, predictions, weights, which), value_of
 
-    metric.__name__ = metric.__qualname__ = default
-    metric.__doc__ = f"The {default.replace('_', ' ')} of predictions that are true or false (parameters as in `mean`)."
-    return metric
+    doc = f"The {default.replace('_', ' ')} of predictions that are true or false (parameters as in `mean`)."
+    return _named(measure, default, doc)
 
 
 true_positives = _counted("true_positives", "tp", lambda n: n)
@@ -224,18 +212,13 @@ def _at_thresholds(
     return sums
 
 
-def _rate_at_thresholds(default: str, which: str, rate: Callable[..., Any]) -> Callable[..., Any]:
-    def metric(
-        labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None,
-        metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
-    ) -> Result:  # fmt: skip
-        sums = _at_thresholds(labels, predictions, thresholds, weights, which)
-        scope = default if " " in which else default.removesuffix("_at_thresholds")
-        return measured(name, scope, sums, rate, metrics_collections, updates_collections)
+def _rate_at_thresholds(default: str, which: str, rate: Callable[..., Any]) -> Callable[..., Result]:
+    def measure(labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None) -> Measure:
+        return _at_thresholds(labels, predictions, thresholds, weights, which), rate
 
-    metric.__name__ = metric.__qualname__ = default
-    metric.__doc__ = f"The {default.replace('_', ' ')}: one number for each (other parameters as in `mean`)."
-    return metric
+    scope = default if " " in which else default.removesuffix("_at_thresholds")
+    doc = f"The {default.replace('_', ' ')}: one number for each (other parameters as in `mean`)."
+    return _named(measure, default, doc, scope)
 
 
 precision_at_thresholds = _rate_at_thresholds(
@@ -328,36 +311,29 @@ def _specificity(sensitivity: float, tp: Any, fn: Any, tn: Any, fp: Any) -> Oper
     return tn[place] / (tn[place] + fp[place] + _EPSILON)
 
 
+@metric("sensitivity_at_specificity")
 def sensitivity_at_specificity(
-    labels: Any, predictions: Any, specificity: float, weights: Any = None, num_thresholds: int = 200,
-    metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
-) -> Result:  # fmt: skip
+    labels: Any, predictions: Any, specificity: float, weights: Any = None, num_thresholds: int = 200
+) -> Measure:
     """The sensitivity at the threshold whose specificity is closest to the given one (parameters as in `auc`)."""
-    return _at_rate(
-        "sensitivity_at_specificity", specificity, _sensitivity, labels, predictions, weights, num_thresholds,
-        metrics_collections, updates_collections, name,
-    )  # fmt: skip
+    return _at_rate(specificity, _sensitivity, labels, predictions, weights, num_thresholds)
 
 
+@metric("specificity_at_sensitivity")
 def specificity_at_sensitivity(
-    labels: Any, predictions: Any, sensitivity: float, weights: Any = None, num_thresholds: int = 200,
-    metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
-) -> Result:  # fmt: skip
+    labels: Any, predictions: Any, sensitivity: float, weights: Any = None, num_thresholds: int = 200
+) -> Measure:
     """The specificity at the threshold whose sensitivity is closest to the given one (parameters as in `auc`)."""
-    return _at_rate(
-        "specificity_at_sensitivity", sensitivity, _specificity, labels, predictions, weights, num_thresholds,
-        metrics_collections, updates_collections, name,
-    )  # fmt: skip
+    return _at_rate(sensitivity, _specificity, labels, predictions, weights, num_thresholds)
 
 
 def _at_rate(
-    default: str, rate: float, value_of: Callable[..., Any], labels: Any, predictions: Any, weights: Any,
-    num_thresholds: int, collections: Any, updates: Any, name: str | None,
-) -> Result:  # fmt: skip
+    rate: float, value_of: Callable[..., Any], labels: Any, predictions: Any, weights: Any, count: int
+) -> Measure:
     if not 0 <= rate <= 1:
-        raise ValueError(f"{default}: the rate must be in the range [0, 1], got {rate}")
-    sums = _at_thresholds(labels, predictions, _thresholds(num_thresholds), weights)
-    return measured(name, default, sums, lambda *counts: value_of(rate, *counts), collections, updates)
+        raise ValueError(f"metrics: the rate must be in the range [0, 1], got {rate}")
+    sums = _at_thresholds(labels, predictions, _thresholds(count), weights)
+    return sums, lambda *counts: value_of(rate, *counts)
 
 
 # ---- classes ---------------------------------------------------------------------------------------------------------
@@ -375,10 +351,15 @@ def mean_iou(
     updates_collections: Any = None, name: str | None = None,
 ) -> Result:  # fmt: skip
     """Intersection over union, the mean over the classes that occur. The update gives the confusion matrix."""
-    return _of_classes(
-        labels, predictions, num_classes, weights, metrics_collections, updates_collections, name, "mean_iou",
-        lambda m: tf.reduce_sum(m, 0) + tf.reduce_sum(m, 1) - tf.diag_part(m), "total_confusion_matrix",
-    )  # fmt: skip
+    with tf.variable_scope(name, "mean_iou"):
+        total = local_sum("total_confusion_matrix", (num_classes, num_classes), np.float64)
+        update = tf.assign_add(total, _confusion(labels, predictions, num_classes, weights), name="update_op")
+        matrix = tf.cast(total.read_value(), tf.float32)
+        size = tf.reduce_sum(matrix, 0) + tf.reduce_sum(matrix, 1) - tf.diag_part(matrix)
+        there = tf.reduce_sum(tf.cast(tf.not_equal(size, 0.0), tf.float32))
+        shares = tf.diag_part(matrix) / tf.where(size > 0.0, size, tf.ones_like(size))
+        value = tf.where(there > 0.0, tf.reduce_sum(shares) / tf.maximum(there, 1.0), tf.zeros([]), name="value")
+    return noted(value, update, metrics_collections, updates_collections)
 
 
 def mean_per_class_accuracy(
@@ -397,28 +378,7 @@ def mean_per_class_accuracy(
     value, update = measured(
         name, "mean_accuracy", sums, lambda total, count: ratio(count, total), None, updates_collections
     )
-    value = tf.reduce_mean(value)
-    if metrics_collections:
-        get_default_graph().add_to_collections(metrics_collections, value)
-    return value, update
-
-
-def _of_classes(
-    labels: Any, predictions: Any, num_classes: int, weights: Any, collections: Any, updates: Any, name: str | None,
-    default: str, size_of: Callable[[Any], Any], label: str,
-) -> Result:  # fmt: skip
-    with tf.variable_scope(name, default):
-        total = local_sum(label, (num_classes, num_classes), np.float64)
-        update = tf.assign_add(total, _confusion(labels, predictions, num_classes, weights), name="update_op")
-        matrix = tf.cast(total.read_value(), tf.float32)
-        size = size_of(matrix)
-        there = tf.reduce_sum(tf.cast(tf.not_equal(size, 0.0), tf.float32))
-        shares = tf.diag_part(matrix) / tf.where(size > 0.0, size, tf.ones_like(size))
-        value = tf.where(there > 0.0, tf.reduce_sum(shares) / tf.maximum(there, 1.0), tf.zeros([]), name="value")
-    for names, what in ((collections, value), (updates, update)):
-        if names:
-            get_default_graph().add_to_collections(names, what)
-    return value, update
+    return noted(tf.reduce_mean(value), update, metrics_collections, None)
 
 
 __all__ = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, Operation
 from engine.core.trace import known_value
 from engine.core.variable import assign_variable
-from engine.ops.indexed_slices import IndexedSlices
 from graph_api.graph_keys import GraphKeys
 from graph_api.variable import Variable
 
@@ -43,20 +42,6 @@ def colocate_with(op: Any, ignore_existing: bool = False) -> Iterator[None]:
 def container(container_name: str) -> Iterator[None]:
     """Nothing: a session keeps its variables itself."""
     yield
-
-
-def op_scope(values: Any, name: str | None, default_name: str | None = None) -> AbstractContextManager[Any]:
-    """``name_scope(name, default_name, values)``."""
-    scope: AbstractContextManager[Any] = tf.name_scope(name, default_name, values)
-    return scope
-
-
-def variable_op_scope(
-    values: Any, name_or_scope: Any, default_name: str | None = None, **options: Any
-) -> AbstractContextManager[Any]:
-    """``variable_scope(name_or_scope, default_name, values)``."""
-    scope: AbstractContextManager[Any] = tf.variable_scope(name_or_scope, default_name, values=values, **options)
-    return scope
 
 
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
@@ -116,11 +101,6 @@ def dimension_at_index(shape: Any, index: int) -> Any:
     return tf.Dimension(None) if shape.ndims is None else shape.dims[index]
 
 
-def convert_to_tensor_or_indexed_slices(value: Any, dtype: Any = None, name: str | None = None) -> Any:
-    """`value` if it is an `IndexedSlices`, or else as a tensor."""
-    return value if isinstance(value, IndexedSlices) else tf.convert_to_tensor(value, dtype, name)
-
-
 def get_static_value(tensor: Any, partial: bool = False) -> np.ndarray | None:
     """The value that a tensor has whatever is fed, as an array; None if that is not known while the graph is built.
 
@@ -144,10 +124,6 @@ class ModeKeys:
     """Purposes that estimators ask a function for a model for."""
 
     TRAIN, EVAL, PREDICT = "train", "eval", "infer"
-
-
-def no_regularizer(_: Any) -> None:
-    """No loss: in the place of a regularizer it says that a scope's own does not count."""
 
 
 def get_local_variable(name: str, shape: Any = None, collections: Any = None, **options: Any) -> Any:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import graph_api as tf
 from engine.core.value import shape_of
-from graph_api.legacy.metric_sums import Result, measured, ratio
+from graph_api.legacy.metric_sums import Measure, metric, ratio
 from graph_api.sparse import SparseTensor
 from graph_api.tensor import Tensor
 
@@ -59,11 +58,15 @@ def _of(class_id: int | None, classes: Any, flags: Any) -> Tensor:
     return flags if class_id is None else tf.logical_and(flags, tf.equal(classes, np.int64(class_id)))
 
 
+@metric("precision_at_top_k", numbered=True)
 def precision_at_top_k(
-    labels: Any, predictions_idx: Any, k: int | None = None, class_id: int | None = None, weights: Any = None,
-    metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
-) -> Result:  # fmt: skip
+    labels: Any, predictions_idx: Any, k: int | None = None, class_id: int | None = None, weights: Any = None
+) -> Measure:
     """`precision_at_k` of predictions that are classes already."""
+    return _precision(labels, predictions_idx, k, class_id, weights)
+
+
+def _precision(labels: Any, predictions_idx: Any, k: int | None, class_id: int | None, weights: Any) -> Measure:
     best = tf.cast(tf.convert_to_tensor(predictions_idx), tf.int64)
     labels = _labels("precision_at_top_k", labels, best)
     right = _hits(labels, best)[0]
@@ -72,14 +75,11 @@ def precision_at_top_k(
         (f"true_positive{at}", _summed(_of(class_id, best, right), weights)),
         (f"false_positive{at}", _summed(_of(class_id, best, tf.logical_not(right)), weights)),
     ]
-    label = name or "precision_at_top_k"
-    return measured(None, label, sums, lambda tp, fp: tp / (tp + fp), metrics_collections, updates_collections)
+    return sums, lambda tp, fp: tp / (tp + fp)
 
 
-def precision_at_k(
-    labels: Any, predictions: Any, k: int, class_id: int | None = None, weights: Any = None,
-    metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
-) -> Result:  # fmt: skip
+@metric("precision_at_{k}", numbered=True)
+def precision_at_k(labels: Any, predictions: Any, k: int, class_id: int | None = None, weights: Any = None) -> Measure:
     """How many of the k best predictions are labels.
 
     Parameters
@@ -92,7 +92,6 @@ def precision_at_k(
         Count this class only.
     weights : tensor, optional
         How much each row counts.
-    metrics_collections, updates_collections, name : optional
 
     Returns
     -------
@@ -108,17 +107,18 @@ def precision_at_k(
     ...     print(sess.run(update))
     0.5
     """
-    best = _top("precision_at_k", tf.convert_to_tensor(predictions), k)
-    return precision_at_top_k(
-        labels, best, k, class_id, weights, metrics_collections, updates_collections, name or f"precision_at_{k}"
-    )
+    return _precision(labels, _top("precision_at_k", tf.convert_to_tensor(predictions), k), k, class_id, weights)
 
 
+@metric("recall_at_top_k", numbered=True)
 def recall_at_top_k(
-    labels: Any, predictions_idx: Any, k: int | None = None, class_id: int | None = None, weights: Any = None,
-    metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
-) -> Result:  # fmt: skip
+    labels: Any, predictions_idx: Any, k: int | None = None, class_id: int | None = None, weights: Any = None
+) -> Measure:
     """`recall_at_k` of predictions that are classes already."""
+    return _recall(labels, predictions_idx, k, class_id, weights)
+
+
+def _recall(labels: Any, predictions_idx: Any, k: int | None, class_id: int | None, weights: Any) -> Measure:
     best = tf.cast(tf.convert_to_tensor(predictions_idx), tf.int64)
     labels = _labels("recall_at_top_k", labels, best)
     hits, counted = _hits(labels, best)[1], _of(class_id, labels, _first_of_each(labels))
@@ -127,25 +127,17 @@ def recall_at_top_k(
         (f"true_positive{at}", _summed(tf.logical_and(counted, hits), weights)),
         (f"false_negative{at}", _summed(tf.logical_and(counted, tf.logical_not(hits)), weights)),
     ]
-    label = name or "recall_at_top_k"
-    return measured(None, label, sums, lambda tp, fn: tp / (tp + fn), metrics_collections, updates_collections)
+    return sums, lambda tp, fn: tp / (tp + fn)
 
 
-def recall_at_k(
-    labels: Any, predictions: Any, k: int, class_id: int | None = None, weights: Any = None,
-    metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
-) -> Result:  # fmt: skip
+@metric("recall_at_{k}", numbered=True)
+def recall_at_k(labels: Any, predictions: Any, k: int, class_id: int | None = None, weights: Any = None) -> Measure:
     """How many of the labels are among the k best predictions (parameters as of `precision_at_k`)."""
-    best = _top("recall_at_k", tf.convert_to_tensor(predictions), k)
-    return recall_at_top_k(
-        labels, best, k, class_id, weights, metrics_collections, updates_collections, name or f"recall_at_{k}"
-    )
+    return _recall(labels, _top("recall_at_k", tf.convert_to_tensor(predictions), k), k, class_id, weights)
 
 
-def average_precision_at_k(
-    labels: Any, predictions: Any, k: int, weights: Any = None, metrics_collections: Any = None,
-    updates_collections: Any = None, name: str | None = None,
-) -> Result:  # fmt: skip
+@metric("average_precision_at_{k}", numbered=True)
+def average_precision_at_k(labels: Any, predictions: Any, k: int, weights: Any = None) -> Measure:
     """The mean, over the labels, of the precision down to each of them (parameters as of `precision_at_k`)."""
     best = _top("average_precision_at_k", tf.convert_to_tensor(predictions), k)
     labels = _labels("average_precision_at_k", labels, best)
@@ -158,10 +150,8 @@ def average_precision_at_k(
     else:
         spread = tf.cast(weights, tf.float64) * tf.ones_like(each)
         total, most = tf.reduce_sum(each * spread), tf.reduce_sum(spread)
-    label = name or f"average_precision_at_{k}"
-    sums: list[tuple[str, Any]] = [("average_precision/max", most), ("average_precision/total", total)]
-    value_of: Callable[..., Any] = lambda most, total: ratio(total, most)  # noqa: E731
-    return measured(None, label, sums, value_of, metrics_collections, updates_collections)
+    sums = [("average_precision/max", most), ("average_precision/total", total)]
+    return sums, lambda most, total: ratio(total, most)
 
 
 sparse_precision_at_k = precision_at_k

@@ -3,25 +3,7 @@
 from __future__ import annotations
 
 from optim import keras as legacy
-from optim import schedules
-from optim.keras import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, Ftrl, Lamb, Lion, Nadam, Optimizer, RMSprop, get
-from optim.loss_scaling import LossScaleOptimizer
+from optim.keras import *  # noqa: F403
+from optim.keras import __all__ as _offered
 
-__all__ = [
-    "SGD",
-    "Adadelta",
-    "Adagrad",
-    "Adam",
-    "AdamW",
-    "Adamax",
-    "Ftrl",
-    "Lamb",
-    "Lion",
-    "LossScaleOptimizer",
-    "Nadam",
-    "Optimizer",
-    "RMSprop",
-    "get",
-    "legacy",
-    "schedules",
-]
+__all__ = [*_offered, "legacy"]  # noqa: PLE0604 - they are strings

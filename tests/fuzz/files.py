@@ -38,65 +38,6 @@ MEMORY = 1 << 30
 """How many bytes more than before reading it may take."""
 BLOCK = 500
 _ALWAYS = (NotFoundError, UnimplementedError, ResourceExhaustedError)
-_KINDS = ("flip", "flip", "bytes", "field", "varint", "cut", "drop", "repeat", "splice", "word")
-_EXTREME = [b"\0", b"\1", b"\x7f", b"\x80", b"\xff"]
-_WORDS = [
-    b"-1",
-    b"0",
-    b"99999999999999999999",
-    b"1e999",
-    b"nan",
-    b'"',
-    b"\\",
-    b"{",
-    b"}",
-    b"[",
-    b"null",
-    b"\xff",
-    b"\n",
-]
-
-
-# ---- damage ----------------------------------------------------------------------------------------------------------
-
-
-def damaged(data: bytes, dice: random.Random) -> bytes:
-    """The contents of a file with something wrong in them."""
-    raw = bytearray(data)
-    for _ in range(dice.choice((1, 1, 1, 2, 4))):
-        _once(raw, dice)
-    return bytes(raw)
-
-
-def _once(raw: bytearray, dice: random.Random) -> None:
-    size = len(raw)
-    at = dice.randrange(size + 1)
-    kind = dice.choice(_KINDS)
-    if kind == "flip" and size:
-        for _ in range(dice.choice((1, 1, 2, 8))):
-            raw[dice.randrange(size)] ^= 1 << dice.randrange(8)
-    elif kind == "bytes":
-        raw[at : at + dice.randint(1, 8)] = dice.randbytes(dice.randint(1, 8))
-    elif kind == "field":
-        width = dice.choice((1, 2, 4, 8))
-        raw[at : at + width] = (
-            dice.choice(_EXTREME) * width
-            if dice.random() < 0.5
-            else dice.randrange(1 << 40).to_bytes(8, "little")[:width]
-        )
-    elif kind == "varint":
-        raw[at : at + dice.randint(0, 2)] = b"\xff" * dice.randint(1, 9) + bytes((dice.randrange(128),))
-    elif kind == "cut":
-        del raw[at:]
-    elif kind == "drop":
-        del raw[at : at + dice.choice((1, 2, 16, size // 4 + 1))]
-    elif kind == "repeat":
-        raw[at:at] = raw[at : at + dice.choice((1, 8, 64))] * dice.choice((1, 2, 50))
-    elif kind == "splice" and size:
-        start, length = dice.randrange(size), dice.choice((1, 8, 64, size // 2 + 1))
-        raw[at : at + length] = raw[start : start + length]
-    else:
-        raw[at : at + dice.randint(0, 4)] = dice.choice(_WORDS)
 
 
 def case(name: str, seed: int, number: int, whole: Files) -> Files:
@@ -104,7 +45,7 @@ def case(name: str, seed: int, number: int, whole: Files) -> Files:
     dice = random.Random(f"{name} {seed} {number}")
     files = dict(whole)
     chosen = dice.choice(sorted(files))
-    files[chosen] = damaged(files[chosen], dice)
+    files[chosen] = FORMATS[name].damage(chosen, files[chosen], dice)
     return FORMATS[name].wrap(files)
 
 

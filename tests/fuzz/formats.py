@@ -5,12 +5,15 @@ A row of `FORMATS` is all that a new reader needs to be fuzzed (`tests.fuzz.file
 
 from __future__ import annotations
 
+import functools
 import gzip
 import hashlib
 import io
 import json
+import random
 import shutil
 import tempfile
+import zipfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,6 +31,7 @@ from dualgrad.files.records import read_records, record
 from dualgrad.files.summary_values import png
 from engine.runtime.errors import InvalidArgumentError
 from graph_api.graph_files.reading import message_from
+from tests.fuzz.damage import damaged, damaged_h5, damaged_json
 
 HERE = Path(__file__).resolve().parent.parent
 Files = dict[str, bytes]
@@ -46,6 +50,8 @@ class Format:
     wrap : callable, optional
         What is written of them once they are damaged: containers and checksums that are right, so that the damage
         gets behind these.
+    damage : callable, optional
+        ``damage(name, contents, dice)``, for files that are structured.
     errors : tuple
         Errors beside `DataLossError` that are right: of what is there, and says something else.
     named : bool
@@ -55,6 +61,7 @@ class Format:
     make: Callable[[], Files]
     read: Callable[[Path], Any]
     wrap: Callable[[Files], Files] = dict
+    damage: Callable[[str, bytes, random.Random], bytes] = lambda _, data, dice: damaged(data, dice)
     errors: tuple[type[Exception], ...] = ()
     named: bool = True
 
@@ -288,16 +295,16 @@ def _npz() -> Files:
     return {"a.npz": file.getvalue()}
 
 
-def _npy() -> Files:
-    file = io.BytesIO()
-    np.save(file, np.arange(12.0).reshape(3, 4))
-    return {"a.npy": file.getvalue()}
-
-
+@functools.cache
 def _model() -> Any:
+    """A small model with what configurations have: layers in layers, a schedule, a loss, metrics."""
     keras = tape_api.keras
-    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2, activation="relu"), keras.layers.Dense(1)])
-    model.compile("adam", "mse")
+    a = keras.Input((4, 3), name="a")
+    rows = keras.layers.Bidirectional(keras.layers.LSTM(2), name="both")(a)
+    penalty = keras.regularizers.L2(0.1)
+    model = keras.Model(a, keras.layers.Dense(2, "tanh", kernel_regularizer=penalty, name="d")(rows))
+    rate = keras.optimizers.schedules.ExponentialDecay(0.01, 10, 0.9)
+    model.compile(keras.optimizers.Adam(rate), keras.losses.Huber(delta=0.5), metrics=["mae"])
     return model
 
 
@@ -309,8 +316,37 @@ def _load_keras(name: str) -> Callable[[Path], Any]:
     return lambda folder: tape_api.keras.models.load_model(str(folder / name))
 
 
-def _keras_weights(folder: Path) -> None:
-    _model().load_weights(str(folder / "w.weights.h5"))
+def _members(make: Callable[[], Files]) -> Callable[[], Files]:
+    """What is in an archive, under the archive's name."""
+
+    def made() -> Files:
+        ((name, data),) = make().items()
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return {f"{name}/{each}": archive.read(each) for each in archive.namelist()}
+
+    return made
+
+
+def _as_archive(files: Files) -> Files:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for each, contents in files.items():
+            archive.writestr(each.partition("/")[2], contents)
+    return {next(iter(files)).partition("/")[0]: out.getvalue()}
+
+
+def _member(name: str, data: bytes, dice: random.Random) -> bytes:
+    is_text = name.endswith("config.json") and dice.random() < 0.8
+    return damaged_json(data.decode(), dice).encode() if is_text else damaged(data, dice)
+
+
+def _keras_weights(name: str) -> Format:
+    return Format(
+        _written(lambda folder: _model().save_weights(folder / name)),
+        lambda folder: _model().load_weights(folder / name),
+        damage=lambda _, data, dice: damaged_h5(data, dice),
+        errors=(InvalidArgumentError,),
+    )
 
 
 FORMATS: dict[str, Format] = {
@@ -331,7 +367,7 @@ FORMATS: dict[str, Format] = {
     ),
     "object graph": Format(_written(_objects), _restored),
     "table of an object graph": Format(
-        lambda: _rows(_written(_objects)(), "c.index"), _restored, _as_table("c.index"), (InvalidArgumentError,)
+        lambda: _rows(_written(_objects)(), "c.index"), _restored, _as_table("c.index"), errors=(InvalidArgumentError,)
     ),
     "checkpoint of version 1": Format(_golden("io", "first"), _read_checkpoint("first")),
     "table of version 1": Format(
@@ -345,7 +381,7 @@ FORMATS: dict[str, Format] = {
     "records, damaged zlib": Format(
         lambda: {n: zlib.compress(x) for n, x in _examples().items()}, _read_examples("ZLIB")
     ),
-    "examples": Format(_payloads, _parse_examples, _joined, (InvalidArgumentError,), named=False),
+    "examples": Format(_payloads, _parse_examples, _joined, errors=(InvalidArgumentError,), named=False),
     "event file": Format(_written(_events), _read_events, named=False),
     "events": Format(
         lambda: {str(i): data for i, data in enumerate(read_records(_kept(_written(_events)())))},
@@ -378,6 +414,7 @@ FORMATS: dict[str, Format] = {
     "golden record": Format(_written(_record), _read_record),
     "golden record, hashes right": Format(_written(_record), _read_record, _sealed),
     "npz": Format(_npz, lambda folder: arrays.npz(folder / "a.npz", ["x", "y"])),
+    "members of npz": Format(_members(_npz), lambda folder: arrays.npz(folder / "a.npz", ["x", "y"]), _as_archive),
 }  # fmt: skip
 if find_spec("PIL"):
     FORMATS["picture"] = Format(
@@ -387,11 +424,14 @@ if find_spec("PIL"):
 if find_spec("h5py"):
     FORMATS |= {
         "keras": Format(_keras_file("m.keras"), _load_keras("m.keras")),
-        "keras h5": Format(_keras_file("m.h5"), _load_keras("m.h5")),
-        "keras weights": Format(
-            _written(lambda folder: _model().save_weights(str(folder / "w.weights.h5"))), _keras_weights,
-            errors=(InvalidArgumentError,),
+        "members of keras": Format(
+            _members(_keras_file("m.keras")), _load_keras("m.keras"), _as_archive, _member
         ),
+        "keras h5": Format(
+            _keras_file("m.h5"), _load_keras("m.h5"), damage=lambda _, data, dice: damaged_h5(data, dice)
+        ),
+        "keras weights": _keras_weights("w.weights.h5"),
+        "older keras weights": _keras_weights("w.w.h5"),
     }  # fmt: skip
 
 

@@ -80,8 +80,9 @@ def row_codes(row: Row) -> list[str]:
     """Expressions that apply a row's function, plain ones first."""
     operands = ", ".join(f"{{{i}}}" for i in range(len(row.inputs)))
     codes = []
-    if not row.params and id(row.call or row.op) in PUBLIC:
-        codes.append(f"tf.{PUBLIC[id(row.call or row.op)]}({operands})")
+    further = [*map(_braced, row.args), *[f"{k}={_braced(v)}" for k, v in row.options.items()]]
+    if not row.params and id(row.call or row.op) in PUBLIC and all(map(_plain, [*row.args, *row.options.values()])):
+        codes.append(f"tf.{PUBLIC[id(row.call or row.op)]}({', '.join([operands, *further])})")
     if row.call is None and all(_plain(p) for p in row.params.values()):
         module = row.op.module.rpartition(".")[2]
         if vars(MODULES[module]).get(row.op.name) is row.op:

@@ -128,8 +128,6 @@ def loops(tf: Any) -> dict[str, Any]:
         both = cells.GRUCell(4), cells.BasicLSTMCell(4)
         found.append(tf.nn.bidirectional_dynamic_rnn(*both, x, dtype=tf.float32, sequence_length=lengths))
     with tf.variable_scope("z"):
-        both = cells.GRUCell(4), cells.GRUCell(4)
-        found.append(tf.nn.static_bidirectional_rnn(*both, rows, dtype=tf.float32, sequence_length=lengths))
         whole = cells.BasicLSTMCell(4, state_is_tuple=False, forget_bias=0.3, activation=tf.nn.relu)
         start = {"initial_state": tf.ones([2, 8]), "time_major": True}
         found.append(tf.nn.dynamic_rnn(whole, tf.transpose(x, [1, 0, 2]), **start))

@@ -30,51 +30,13 @@ def run(fetches: Any, feed: Any = None) -> Any:
 
 # ---- functions that make something, and hand it to `keep` ------------------------------------------------------------
 
-x_value = 3.0
-
 
 def _outside() -> Any:
-    return tf.constant(x_value, name="x")
+    return tf.constant(3.0, name="x")
 
 
-def in_true_branch(keep: Keep) -> Any:
-    x = _outside()
-    return tf.cond(x > 5.0, lambda: keep(x * 2.0), lambda: x)
-
-
-def in_false_branch(keep: Keep) -> Any:
-    x = _outside()
-    return tf.cond(x > 5.0, lambda: x, lambda: keep(x * 2.0))
-
-
-def in_case(keep: Keep) -> Any:
-    x = _outside()
-    return tf.case([(x < 1.0, lambda: x), (x < 2.0, lambda: keep(x * 2.0))], default=lambda: x)
-
-
-def in_switch_case(keep: Keep) -> Any:
-    x = _outside()
-    return tf.switch_case(tf.constant(0), [lambda: x, lambda: keep(x * 2.0)])
-
-
-def in_while_loop(keep: Keep) -> Any:
-    return tf.while_loop(lambda i, v: i < 2, lambda i, v: (i + 1, keep(v * 2.0)), (0, _outside()))[1]
-
-
-def in_the_test_of_while_loop(keep: Keep) -> Any:
-    return tf.while_loop(lambda i, v: keep(v * 2.0) < 20.0, lambda i, v: (i + 1, v * 2.0), (0, _outside()))[1]
-
-
-def in_map_fn(keep: Keep) -> Any:
-    return tf.map_fn(lambda v: keep(v * 2.0), tf.stack([_outside(), _outside()]))
-
-
-def in_scan(keep: Keep) -> Any:
-    return tf.scan(lambda s, v: keep(s * v), tf.stack([_outside(), _outside()]))
-
-
-def in_foldr(keep: Keep) -> Any:
-    return tf.foldr(lambda s, v: keep(s * v), tf.stack([_outside(), _outside()]))
+def _rows() -> Any:
+    return tf.stack([_outside(), _outside()])
 
 
 def in_a_data_set(keep: Keep) -> Any:
@@ -96,10 +58,28 @@ def in_a_nested_branch(keep: Keep) -> Any:
     return tf.map_fn(lambda v: tf.cond(v > 0.0, lambda: keep(v * x), lambda: v), tf.stack([x, x]))
 
 
-BODIES = [
-    in_true_branch, in_false_branch, in_case, in_switch_case, in_while_loop, in_the_test_of_while_loop, in_map_fn,
-    in_scan, in_foldr, in_a_data_set, in_a_cell, in_a_nested_branch,
-]  # fmt: skip
+def _with_x(make: Callable[[Any, Keep], Any]) -> Callable[[Keep], Any]:
+    return lambda keep: make(_outside(), keep)
+
+
+BODIES: dict[str, Callable[[Keep], Any]] = {
+    "true_fn": _with_x(lambda x, keep: tf.cond(x > 5.0, lambda: keep(x * 2.0), lambda: x)),
+    "false_fn": _with_x(lambda x, keep: tf.cond(x > 5.0, lambda: x, lambda: keep(x * 2.0))),
+    "case": _with_x(
+        lambda x, keep: tf.case([(x < 1.0, lambda: x), (x < 2.0, lambda: keep(x * 2.0))], default=lambda: x)
+    ),
+    "switch_case": _with_x(lambda x, keep: tf.switch_case(tf.constant(0), [lambda: x, lambda: keep(x * 2.0)])),
+    "while_loop": _with_x(
+        lambda x, keep: tf.while_loop(lambda i, v: i < 2, lambda i, v: (i + 1, keep(v * 2.0)), (0, x))[1]
+    ),
+    "the test of while_loop": _with_x(
+        lambda x, keep: tf.while_loop(lambda i, v: keep(v * 2.0) < 20.0, lambda i, v: (i + 1, v * 2.0), (0, x))[1]
+    ),
+    "map_fn": lambda keep: tf.map_fn(lambda v: keep(v * 2.0), _rows()),
+    "scan": lambda keep: tf.scan(lambda s, v: keep(s * v), _rows()),
+    "foldr": lambda keep: tf.foldr(lambda s, v: keep(s * v), _rows()),
+    **{body.__name__: body for body in (in_a_data_set, in_a_cell, in_a_nested_branch)},
+}
 
 
 # ---- ways to use it --------------------------------------------------------------------------------------------------
@@ -161,7 +141,7 @@ USES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_what_a_function_made_is_not_used_outside(body: Callable[[Keep], Any]) -> None:
     for name, use in USES.items():
         kept: list[Any] = []
@@ -212,7 +192,7 @@ def test_siblings_and_inner_functions_are_refused() -> None:
 
 def test_a_refusal_leaves_the_graph_as_it_was(graph: Any) -> None:
     kept: list[Any] = []
-    in_true_branch(lambda t: kept.append(t) or t)
+    BODIES["true_fn"](lambda t: kept.append(t) or t)
     count, one = len(graph.nodes), tf.constant(1.0)
     with pytest.raises(InvalidArgumentError):
         tf.add(kept[0], one, name="sum")

@@ -11,15 +11,10 @@ import numpy as np
 import pytest
 
 import graph_api as tf
+from tests.graph_api.running import run
 
 RNG = np.random.default_rng(0)
 LAYERS, SLIM = tf.contrib.layers, tf.contrib.slim
-
-
-def run(fetches: Any, feeds: Any = None) -> Any:
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feeds)
 
 
 def names(variables: Any) -> list[str]:

@@ -14,6 +14,7 @@ import tape_api as tape
 from engine.core.nest import flatten
 from engine.core.variable import read_variable
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
+from tests.graph_api.running import run
 
 Program = Callable[..., Any]
 
@@ -172,12 +173,6 @@ def test_jacobian(program: Program) -> None:
 # ---- what runs, and when ---------------------------------------------------------------------------------------------
 
 
-def run(fetches: Any, feeds: Any = None) -> Any:
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feeds)
-
-
 def test_only_the_branch_chosen_runs() -> None:
     calls: list[str] = []
 
@@ -299,18 +294,6 @@ def test_shapes_that_change() -> None:
     _, y = loop(shape_invariants=(tf.TensorShape([]), tf.TensorShape([None])))
     assert y.shape.as_list() == [None]
     np.testing.assert_array_equal(run(y, {x: [1.0]}), [1, 2, 2, 4, 2, 4, 4, 8])
-
-
-def test_back_prop_false_cuts_the_gradient() -> None:
-    x = tf.placeholder(tf.float32)
-    y = tf.while_loop(lambda v: v < 10.0, lambda v: [v * 2.0], [x], back_prop=False)
-    assert tf.gradients(y, x) == [None]
-
-
-def test_case() -> None:
-    x = tf.placeholder(tf.float32)
-    y = tf.case([(x < 0.0, lambda: -x), (x < 1.0, lambda: x * x)], default=lambda: x + 1.0)
-    assert [run(y, {x: v}) for v in (-3.0, 0.5, 4.0)] == [3.0, 0.25, 5.0]
 
 
 def test_old_names_and_single_results() -> None:

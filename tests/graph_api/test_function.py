@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 import graph_api as tf
+from tests.graph_api.running import run
 
 
 def _run(fetches: Any) -> Any:
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches)
+    return run(fetches)
 
 
 @pytest.fixture(autouse=True)

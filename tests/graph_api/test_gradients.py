@@ -8,33 +8,7 @@ import numpy as np
 import pytest
 
 import graph_api as tf
-from engine.runtime.errors import DTypeError
-
-
-def run(fetches: object, feeds: dict | None = None) -> object:
-    """Run in a fresh session, with all variables initialized."""
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feeds)
-
-
-def test_polynomial_through_a_placeholder() -> None:
-    x = tf.placeholder(tf.float32)
-    y = x**3 + 2 * x**2 + x + 1
-    (dy,) = tf.gradients(y, x)
-    assert run(dy, {x: 2.0}) == 21.0
-
-
-def test_two_variables() -> None:
-    a, b = tf.Variable(2.0), tf.Variable(3.0)
-    assert run(tf.gradients(a * a * b, [a, b])) == [12.0, 4.0]
-
-
-def test_targets_are_summed() -> None:
-    x = tf.placeholder(tf.float32)
-    grads = tf.gradients([x**2, x**3], x)
-    assert isinstance(grads, list)
-    assert run(grads, {x: 2.0}) == [16.0]
+from tests.graph_api.running import run
 
 
 def test_disconnected_source_is_none() -> None:
@@ -76,13 +50,6 @@ def test_integer_target_or_source_is_none() -> None:
     assert tf.gradients(tf.cast(i, tf.float32) * x, [i, x])[0] is None
 
 
-def test_grad_ys_weigh_the_targets() -> None:
-    x = tf.placeholder(tf.float32, [2])
-    y = x * x
-    np.testing.assert_array_equal(run(tf.gradients(y, x, grad_ys=[tf.constant([1.0, 10.0])])[0], {x: [1, 2]}), [2, 40])
-    np.testing.assert_array_equal(run(tf.gradients([y, x], x, [[0.0, 1.0], None])[0], {x: [1, 2]}), [1, 5])
-
-
 def test_grad_ys_are_checked() -> None:
     x = tf.placeholder(tf.float32, [2])
     y = x * x
@@ -92,13 +59,6 @@ def test_grad_ys_are_checked() -> None:
         tf.gradients(y, x, [tf.constant([1.0, 2.0, 3.0])])
     with pytest.raises(TypeError, match=r"float64.*float32"):
         tf.gradients(y, x, [tf.constant([1.0, 2.0], tf.float64)])
-
-
-def test_stop_gradients_gives_partial_derivatives() -> None:
-    a = tf.placeholder(tf.float32)
-    b = 2 * a
-    assert run(tf.gradients(a + b, [a, b]), {a: 1.0}) == [3.0, 1.0]
-    assert run(tf.gradients(a + b, [a, b], stop_gradients=[a, b]), {a: 1.0}) == [1.0, 1.0]
 
 
 def test_intermediate_tensors_are_sources_too() -> None:
@@ -144,65 +104,11 @@ def test_bad_targets_and_sources() -> None:
         tf.gradients(3.0, x)
 
 
-def test_second_derivative() -> None:
-    x = tf.placeholder(tf.float64)
-    (first,) = tf.gradients(x**3, x)
-    (second,) = tf.gradients(first, x)
-    (third,) = tf.gradients(second, x)
-    assert run([first, second, third], {x: 2.0}) == [12.0, 12.0, 6.0]
-
-
-def test_hessians() -> None:
-    x = tf.placeholder(tf.float64, [3])
-    y = tf.placeholder(tf.float64, [2, 2])
-    hx, hy = tf.hessians(tf.reduce_sum(x**3) + tf.reduce_sum(y * y), [x, y])
-    out = run([hx, hy], {x: [1, 2, 3], y: np.ones((2, 2))})
-    np.testing.assert_allclose(out[0], np.diag([6.0, 12.0, 18.0]))
-    np.testing.assert_allclose(out[1].reshape(4, 4), 2 * np.eye(4))
-    assert out[1].shape == (2, 2, 2, 2)
-
-
-def test_hessian_of_a_linear_function_is_zero() -> None:
-    x = tf.placeholder(tf.float64, [2])
-    np.testing.assert_array_equal(run(tf.hessians(3 * x, x)[0], {x: [1, 2]}), np.zeros((2, 2)))
-
-
 def test_hessian_of_unknown_shape() -> None:
     x = tf.placeholder(tf.float64)
     (h,) = tf.hessians(x * x, x)
     np.testing.assert_array_equal(run(h, {x: [1, 2]}), 2 * np.eye(2))
     np.testing.assert_array_equal(run(h, {x: 3}), 2)
-
-
-def test_jacobian_row_by_row() -> None:
-    x = tf.placeholder(tf.float64, [3])
-    y = tf.stack([x[0] * x[1], tf.sin(x[2])])
-    rows = [tf.gradients(y[i], x)[0] for i in range(2)]
-    np.testing.assert_allclose(run(rows, {x: [2.0, 3.0, 0.5]}), [[3, 2, 0], [0, 0, np.cos(0.5)]])
-
-
-def test_unknown_shapes() -> None:
-    """Broadcasting is undone although nothing is known of the shapes while the graph is built."""
-    x, b = tf.placeholder(tf.float64), tf.placeholder(tf.float64)
-    grads = tf.gradients(tf.reduce_sum(x * b), [x, b])
-    out = run(grads, {x: np.arange(6.0).reshape(2, 3), b: [1.0, 10.0, 100.0]})
-    np.testing.assert_array_equal(out[0], [[1, 10, 100]] * 2)
-    np.testing.assert_array_equal(out[1], [3, 5, 7])
-
-
-def test_float32_and_float64_do_not_mix() -> None:
-    x, y = tf.placeholder(tf.float32), tf.placeholder(tf.float64)
-    with pytest.raises(DTypeError, match="cast"):
-        x + y
-
-
-def test_gradient_tape_over_graph_tensors() -> None:
-    x = tf.placeholder(tf.float32)
-    w = tf.Variable(3.0)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = x * x * w
-    assert run(tape.gradient(y, [x, w]), {x: 2.0}) == [12.0, 4.0]
 
 
 def test_long_chain_does_not_recurse() -> None:
@@ -212,28 +118,6 @@ def test_long_chain_does_not_recurse() -> None:
         y = y * 1.0001
     (g,) = tf.gradients(y, x)
     assert run(g, {x: 1.0}) == pytest.approx(1.0001**3000)
-
-
-def test_jacobian_at_once_equals_row_by_row() -> None:
-    x, w = tf.placeholder(tf.float64, [3]), tf.Variable(np.arange(6.0).reshape(2, 3))
-    y = tf.tanh(tf.matmul(w, tf.expand_dims(x, 1)))
-    at_once = tf.jacobian(y, {"x": x, "w": w})
-    rows = [tf.gradients(y[i, 0], [x, w]) for i in range(2)]
-    out, single = run([at_once, rows], {x: [0.1, 0.2, 0.3]})
-    assert out["x"].shape == (2, 1, 3) and out["w"].shape == (2, 1, 2, 3)
-    np.testing.assert_allclose(out["x"][:, 0], [r[0] for r in single], rtol=1e-14)
-    np.testing.assert_allclose(out["w"][:, 0], [r[1] for r in single], rtol=1e-14)
-
-
-def test_jacobian_of_several_targets_and_of_unconnected_ones() -> None:
-    x, z = tf.placeholder(tf.float64, [2]), tf.placeholder(tf.float64, [3])
-    (jx, jz), (kx, kz) = tf.jacobian([x * x, tf.reduce_sum(z)], [x, z])
-    assert jz is None and kx is None
-    zeros = tf.jacobian(x * x, z, unconnected_gradients="zero")
-    out = run([jx, kz, zeros], {x: [2, 3], z: [1, 2, 3]})
-    np.testing.assert_array_equal(out[0], [[4, 0], [0, 6]])
-    np.testing.assert_array_equal(out[1], [1, 1, 1])
-    np.testing.assert_array_equal(out[2], np.zeros((2, 3)))
 
 
 # ---- gradients registered by name ------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import pytest
 
 import graph_api as tf
 from tests.graph_api.layer_programs import PROGRAMS
+from tests.graph_api.running import run
 
 HOME = Path(__file__).resolve().parents[2]
 
@@ -65,9 +66,7 @@ def test_sharing() -> None:
     with tf.variable_scope("a", reuse=True):
         tf.layers.dense(x, 2)
     assert len(tf.global_variables()) == 4
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        a, b = session.run([first, second])
+    a, b = run([first, second])
     np.testing.assert_array_equal(a, b)
     with pytest.raises(ValueError, match=r"Variable shared/kernel already exists, disallowed"):
         tf.layers.dense(x, 4, name="shared")
@@ -98,9 +97,7 @@ def test_a_layer_of_a_users_own() -> None:
 
     y = Affine()(tf.ones([1, 3]))
     assert names(tf.global_variables()) == ["affine/w:0", "affine/b:0"]
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        np.testing.assert_array_equal(session.run(y), [[4.0, 4.0]])
+    np.testing.assert_array_equal(run(y), [[4.0, 4.0]])
 
 
 def test_batch_normalization_moves_its_averages_by_update_ops() -> None:
@@ -129,9 +126,7 @@ def test_channels_may_come_first() -> None:
     first = tf.layers.conv2d(turned, 4, 3, kernel_initializer=start, data_format="channels_first", name="b")
     pools = tf.layers.max_pooling2d(last, 2, 2), tf.layers.max_pooling2d(first, 2, 2, data_format="channels_first")
     flat = tf.layers.flatten(pools[0]), tf.layers.flatten(pools[1], data_format="channels_first")
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        a, b, c, d = session.run([*pools, *flat])
+    a, b, c, d = run([*pools, *flat])
     np.testing.assert_allclose(a, b.transpose(0, 2, 3, 1), rtol=1e-5)
     np.testing.assert_allclose(c, d, rtol=1e-5)
 

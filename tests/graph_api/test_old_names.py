@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import graph_api as tf
+from tests.graph_api.running import run
 
 
 @pytest.fixture(autouse=True)
@@ -34,9 +35,7 @@ def test_variables_begin_with_what_a_checkpoint_holds(tmp_path: Path) -> None:
         a, b = tf.get_variable("a", [2]), tf.get_variable("b", [2])
     c, d = tf.get_variable("c", [2]), tf.get_variable("d", [2], initializer=tf.zeros_initializer())
     tf.train.init_from_checkpoint(path, {"bert/": "mine/", "bert/a": c})
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        assert [v.tolist() for v in session.run([a, b, c, d])] == [[3, 3], [4, 4], [3, 3], [0, 0]]
+    assert [v.tolist() for v in run([a, b, c, d])] == [[3, 3], [4, 4], [3, 3], [0, 0]]
 
 
 def test_a_checkpoint_that_does_not_fit_changes_nothing(tmp_path: Path) -> None:
@@ -51,9 +50,7 @@ def test_a_checkpoint_that_does_not_fit_changes_nothing(tmp_path: Path) -> None:
     ):
         with pytest.raises(ValueError, match=text):
             tf.train.init_from_checkpoint(path, wrong)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        assert session.run(good).tolist() == [0, 0]
+    assert run(good).tolist() == [0, 0]
 
 
 def test_values_are_printed_when_the_operation_runs(tmp_path: Path) -> None:
@@ -101,7 +98,7 @@ def test_gradients_found_by_differences_count_complex_numbers_as_two(call: Any, 
 
 def test_short_functions() -> None:
     a = tf.constant([1, 2, 3, 2])
-    with tf.colocate_with(a), tf.container("mine"), tf.op_scope([a], None, "scope"):
+    with tf.colocate_with(a), tf.container("mine"), tf.name_scope(None, "scope", [a]):
         kept, where = tf.setdiff1d(a, [2])
     assert kept.name.startswith("scope/")
     local = tf.get_local_variable("local", [], initializer=tf.zeros_initializer())

@@ -187,19 +187,6 @@ def test_threads_that_go_on_are_named() -> None:
     thread.join()
 
 
-def test_a_looper_calls_again_and_again() -> None:
-    coord, calls = tf.train.Coordinator(), []
-
-    def call() -> None:
-        calls.append(0)
-        if len(calls) == 3:
-            coord.request_stop()
-
-    tf.train.LooperThread.loop(coord, None, call)
-    coord.join()
-    assert len(calls) == 3
-
-
 # ---- pipelines -------------------------------------------------------------------------------------------------------
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import graph_api as tf
+from tests.graph_api.running import run
 
 CELLS = tf.nn.rnn_cell
 RNG = np.random.default_rng(0)
@@ -35,9 +36,7 @@ def test_an_lstm_against_numpy() -> None:
     outputs, state = tf.nn.dynamic_rnn(CELLS.BasicLSTMCell(4), x, dtype=tf.float64)
     kernel, bias = tf.trainable_variables()
     assert (kernel.name, bias.name) == ("rnn/basic_lstm_cell/kernel:0", "rnn/basic_lstm_cell/bias:0")
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        found, last, k, b = session.run([outputs, state, kernel, bias], {x: xs})
+    found, last, k, b = run([outputs, state, kernel, bias], {x: xs})
     expected, c = lstm(xs, k, b, 4)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     np.testing.assert_allclose(last.c, c, rtol=1e-12)
@@ -70,9 +69,7 @@ def test_dynamic_and_static_loops_agree() -> None:
     with tf.variable_scope("a"):
         one = tf.nn.dynamic_rnn(cell, x, lengths, dtype=tf.float32)
         rows, last = tf.nn.static_rnn(cell, tf.unstack(x, axis=1), dtype=tf.float32, sequence_length=lengths)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        first, second = session.run([one, (tf.stack(rows, 1), last)])
+    first, second = run([one, (tf.stack(rows, 1), last)])
     np.testing.assert_allclose(first[0], second[0], rtol=1e-6)
     np.testing.assert_allclose(first[1], second[1], rtol=1e-6)
     assert not first[0][1].any() and not first[0][2, 2:].any() and not first[1][1].any()
@@ -183,9 +180,7 @@ def test_a_decoder_feeds_back_its_outputs() -> None:
     outputs, last = tf.contrib.legacy_seq2seq.rnn_decoder(rows, tf.zeros([1, 2]), cell, lambda y, i: y * i)
     kernel, bias = tf.trainable_variables()
     assert kernel.name == "rnn_decoder/basic_rnn_cell/kernel:0"
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        k, b, found, end = session.run([kernel, bias, outputs, last])
+    k, b, found, end = run([kernel, bias, outputs, last])
     x, h = np.ones((1, 2)), np.zeros((1, 2))
     for i, y in enumerate(found):
         x = x if i == 0 else h * i

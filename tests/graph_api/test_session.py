@@ -45,13 +45,6 @@ def test_feeding_an_intermediate_tensor_overrides_it() -> None:
         assert sess.run([h, y], {x: 2.0}) == [4.0, 5.0]
 
 
-def test_feeding_a_constant_or_variable() -> None:
-    c, v = tf.constant(1.0), tf.Variable(2.0)
-    with tf.Session() as sess:
-        sess.run(v.initializer)
-        assert sess.run(c + v, {c: 5.0, v: 7.0}) == 12.0
-
-
 def test_a_default_is_not_known_in_advance() -> None:
     n = tf.placeholder_with_default([2, 3], [2])
     x = tf.zeros(n)
@@ -59,15 +52,6 @@ def test_a_default_is_not_known_in_advance() -> None:
     with tf.Session() as session:
         assert session.run(x).shape == (2, 3)
         assert session.run(x, {n: [4, 1]}).shape == (4, 1)
-
-
-def test_unfed_placeholder() -> None:
-    x = tf.placeholder(tf.float32, [None, 2], name="input")
-    with (
-        tf.Session() as sess,
-        pytest.raises(tf.errors.InvalidArgumentError, match=r"'input' with dtype float32 and shape"),
-    ):
-        sess.run(x + 1.0)
 
 
 def test_feed_of_the_wrong_shape() -> None:
@@ -109,12 +93,6 @@ def test_bad_fetches() -> None:
         sess.run(other)
 
 
-def test_uninitialized_variable() -> None:
-    v = tf.Variable(1.0, name="weights")
-    with tf.Session() as sess, pytest.raises(tf.errors.FailedPreconditionError, match="weights"):
-        sess.run(v + 1.0)
-
-
 def test_each_session_has_its_own_values() -> None:
     v = tf.Variable(1.0)
     up = v.assign_add(1.0)
@@ -123,32 +101,6 @@ def test_each_session_has_its_own_values() -> None:
         two.run(v.initializer)
         assert one.run(up) == 2.0 and one.run(up) == 3.0
         assert two.run(v) == 1.0
-
-
-def test_reads_and_assignments_follow_the_order_of_the_graph() -> None:
-    v = tf.Variable(1.0)
-    before = v * 10.0
-    up = v.assign_add(1.0)
-    with tf.control_dependencies([up]):
-        after = v.read_value() * 10.0
-    with tf.Session() as sess:
-        sess.run(v.initializer)
-        assert sess.run([before, up, after, v]) == [10.0, 2.0, 20.0, 2.0]  # a variable itself: as the run leaves it
-        assert sess.run(v) == 2.0
-        assert sess.run(before) == 20.0
-
-
-def test_control_dependencies_run_first() -> None:
-    v = tf.Variable(0)
-    step = v.assign_add(1)
-    with tf.control_dependencies([step]):
-        out = tf.constant(5) + 0
-        barrier = tf.no_op()
-    with tf.Session() as sess:
-        sess.run(v.initializer)
-        assert sess.run(out) == 5
-        sess.run(barrier)
-        assert sess.run(v) == 2
 
 
 def test_group_and_tuple() -> None:
@@ -160,20 +112,6 @@ def test_group_and_tuple() -> None:
         assert sess.run([a, b]) == [1.0, 2.0]
         assert sess.run(tf.tuple([a * 1.0, b * 1.0], control_inputs=[both])) == [2.0, 4.0]
         assert sess.run([a, b]) == [2.0, 4.0]
-
-
-def test_failed_run_changes_nothing() -> None:
-    v = tf.Variable([1.0, 2.0])
-    x = tf.placeholder(tf.float32)
-    up = v.assign(v * 2.0)
-    check = tf.assert_less(x, 5.0)
-    with tf.Session() as sess:
-        sess.run(v.initializer)
-        with pytest.raises(tf.errors.InvalidArgumentError, match="assertion failed"):
-            sess.run([up, check], {x: 9.0})
-        np.testing.assert_array_equal(sess.run(v), [1, 2])
-        sess.run([up, check], {x: 1.0})
-        np.testing.assert_array_equal(sess.run(v), [2, 4])
 
 
 def test_results_belong_to_the_caller() -> None:
@@ -431,15 +369,6 @@ def test_errors_of_python_functions_are_those_of_the_op(raised: type[Exception],
             assert isinstance(found.value, tf.errors.OpError)
 
 
-def test_names_of_variables_without_a_value_are_a_tensor() -> None:
-    with tf.Graph().as_default(), tf.Session() as session:
-        assert session.run(tf.report_uninitialized_variables()).tolist() == []
-        a, _ = tf.Variable(1.0, name="a"), tf.Variable(1.0, name="b")
-        names = tf.report_uninitialized_variables()
-        session.run(a.initializer)
-        assert isinstance(names, tf.Tensor) and names.eval(session=session).tolist() == [b"b"]
-
-
 LINEAR = {
     "mean": lambda p, w: tf.reduce_mean(p, 0),
     "product": lambda p, w: tf.matmul(w, p, transpose_a=True),
@@ -474,6 +403,6 @@ def test_a_placeholder_whose_contents_matter_must_be_fed() -> None:
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         for y in asked:
-            with pytest.raises(tf.errors.InvalidArgumentError, match="You must feed a value"):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=r"You must feed a value .* dtype float32"):
                 session.run(y)
         assert session.run(v).tolist() == [1.0, 1.0]

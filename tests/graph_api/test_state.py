@@ -129,15 +129,6 @@ def test_initializers_that_depend_on_other_variables() -> None:
         np.testing.assert_array_equal(sess.run(a), [0, 0, 0])
 
 
-def test_initializing_again_starts_anew() -> None:
-    v = tf.Variable(1.0)
-    up = v.assign_add(1.0)
-    with initialized() as sess:
-        sess.run(up)
-        sess.run(v.initializer)
-        assert sess.run(v) == 1.0
-
-
 def test_only_the_variables_that_are_read_need_initializing() -> None:
     v, w = tf.Variable(1.0, name="v"), tf.Variable(2.0, name="w")
     with tf.Session() as sess:

@@ -177,5 +177,9 @@ def test_what_is_refused() -> None:
         growing(0)
         with pytest.raises(ValueError, match="after the first time"):
             growing(1)
-        with pytest.raises(ValueError, match="Partitioner must return"):
-            tf.get_variable("x", [2], partitioner=lambda **_: 1)
+        for make in (
+            lambda **how: tf.get_variable("x", [2], **how),
+            lambda **how: tf.variable_scope("y", **how).__enter__(),
+        ):
+            with pytest.raises(NotImplementedError, match="variables in parts are out of scope"):
+                make(partitioner=lambda **_: [1])

@@ -11,6 +11,7 @@ import numpy as np
 import graph_api
 import tape_api
 from engine.runtime.errors import InvalidArgumentError
+from tests.tapes import watching
 
 Function = Callable[..., Any]
 """``fn(tf, *tensors)``: a tensor, with either front end for `tf`."""
@@ -19,9 +20,7 @@ Function = Callable[..., Any]
 def on_tape(fn: Function, *values: Any, method: str = "jacobian", **options: Any) -> Any:
     """What a tape's method gives for a function of constants: a list with an entry per value."""
     tensors = [tape_api.constant(v) for v in values]
-    with tape_api.GradientTape() as tape:
-        tape.watch([t for t in tensors if not t.dtype.is_integer])
-        y = fn(tape_api, *tensors)
+    tape, y = watching([t for t in tensors if not t.dtype.is_integer], lambda: fn(tape_api, *tensors))
     return getattr(tape, method)(y, tensors, **options)
 
 
@@ -63,11 +62,16 @@ def row_by_row(fn: Function, *values: Any) -> list[np.ndarray]:
     ]
 
 
+def dense(found: Any) -> np.ndarray:
+    """A Jacobian in whatever form it was handed out as an array."""
+    if hasattr(found, "matmat"):
+        return np.asarray(found @ np.eye(found.shape[1]))
+    return np.asarray(found.toarray() if hasattr(found, "toarray") else found)
+
+
 def matrix(found: Any, like: np.ndarray) -> np.ndarray:
     """A block as a matrix: zeros for None, dense for sparse."""
-    if found is None:
-        return np.zeros_like(like)
-    return np.asarray(found.toarray() if hasattr(found, "toarray") else found).reshape(like.shape)
+    return np.zeros_like(like) if found is None else dense(found).reshape(like.shape)
 
 
 def points(*shapes: Sequence[int], seed: int = 0) -> list[np.ndarray]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.linalg import LinearOperator
 
 import graph_api
 import tape_api as tf
@@ -25,12 +23,6 @@ def both(function: Any, x0: Any, **options: Any) -> list[SciPyFunction]:
         x = graph_api.placeholder(graph_api.float64, np.shape(x0))
         in_graph = graph_api.for_scipy(function(x, graph_api), x, x0, session=graph_api.Session(), **options)
     return [tf.for_scipy(lambda x: function(x, tf), x0, **options), in_graph]
-
-
-def dense(matrix: Any) -> np.ndarray:
-    if isinstance(matrix, LinearOperator):
-        return matrix @ np.eye(matrix.shape[1])
-    return matrix.toarray() if sparse.issparse(matrix) else matrix
 
 
 def bratu(u: Any, lib: Any, strength: float = 1.0) -> Any:

@@ -10,13 +10,10 @@ import pytest
 
 import graph_api as tf
 import tape_api
-from tests.jacobian.both import matrix, points
+from tests.jacobian.both import dense, points
+from tests.tapes import gradient_in, watching
 
 FORMATS = ("dense", "csr", "operator")
-
-
-def dense(found: Any) -> np.ndarray:
-    return found @ np.eye(found.shape[1]) if hasattr(found, "matmat") else matrix(found, np.zeros(found.shape))
 
 
 def chosen(x: np.ndarray, index: Any) -> np.ndarray:
@@ -29,10 +26,7 @@ def chosen(x: np.ndarray, index: Any) -> np.ndarray:
 
 def on_tape(fn: Callable[[Any], Any], x: np.ndarray, format: str) -> np.ndarray:
     tensor = tape_api.constant(x)
-    with tape_api.GradientTape() as tape:
-        tape.watch(tensor)
-        y = fn(tensor)
-    return dense(tape.jacobian(y, tensor, format=format))
+    return dense(gradient_in(tensor, lambda: fn(tensor), method="jacobian", format=format))
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -54,9 +48,7 @@ def test_arrays_that_are_changed_in_place(format: str) -> None:
 def test_an_array_changed_after_the_recording(format: str) -> None:
     (x,) = points((3,))
     index, tensor = np.array([0, 1]), tape_api.constant(x)
-    with tape_api.GradientTape() as tape:
-        tape.watch(tensor)
-        y = tape_api.gather(tensor, index) ** 2.0
+    tape, y = watching(tensor, lambda: tape_api.gather(tensor, index) ** 2.0)
     index[:] = 2
     np.testing.assert_allclose(dense(tape.jacobian(y, tensor, format=format)), chosen(x, [0, 1]))
 
@@ -112,9 +104,7 @@ def test_constants_behind_a_batch_jacobian_and_on_a_tape_over_a_graph() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         u = tf.placeholder(tf.float64, [2, 3])
         index = tf.constant([0, 1])
-        with tape_api.GradientTape(persistent=True) as tape:
-            tape.watch(u)
-            y = tf.gather(u, index) ** 2.0
+        tape, y = watching(u, lambda: tf.gather(u, index) ** 2.0, persistent=True)
         for found in (tf.batch_jacobian(y, u), tape.jacobian(y, u), tape.batch_jacobian(y, u)):
             session.run(found, {u: x})
             with pytest.raises(ValueError, match=r"constant .*cannot be fed"):

@@ -11,7 +11,8 @@ import pytest
 import graph_api as g
 import tape_api as t
 from engine.jacobian.execution.chunks import starts
-from tests.jacobian.both import in_graph, least_memory, on_tape
+from tests.jacobian.both import dense, in_graph, least_memory, on_tape
+from tests.tapes import gradient_in, watching
 
 RNG = np.random.default_rng(3)
 W = RNG.normal(size=(7, 7)) / 2
@@ -66,10 +67,7 @@ def test_chunks_can_be_differentiated(mode: str) -> None:
         c = t.constant(x)
         with t.GradientTape() as outer:
             outer.watch(c)
-            with t.GradientTape() as tape:
-                tape.watch(c)
-                y = function(t, c)
-            loss = t.reduce_sum(weights * tape.jacobian(y, c, **options))
+            loss = t.reduce_sum(weights * gradient_in(c, lambda: function(t, c), method="jacobian", **options))
         return outer.gradient(loss, c).numpy()
 
     def gradient_in_graph(**options: Any) -> np.ndarray:
@@ -116,8 +114,7 @@ def test_variables_and_custom_gradients_in_chunks() -> None:
         session.run(g.global_variables_initializer())
         whole, chunked = session.run(found)
     v = t.Variable(np.arange(9.0))
-    with t.GradientTape() as tape:
-        y = t.linalg.matvec(w, squared(t)(v * 2.0))
+    tape, y = watching((), lambda: t.linalg.matvec(w, squared(t)(v * 2.0)))
     on_a_tape = tape.jacobian(y, v, max_bytes=3000, mode="reverse")
     for one in (whole, chunked, on_a_tape):
         np.testing.assert_allclose(one, w * 12 * np.arange(9.0), rtol=1e-12)
@@ -144,8 +141,7 @@ def test_seeds_of_chunks_may_look_like_anything(taken: Any, size: int) -> None:
             {"mode": "reverse"},
         ):
             found = taken(ring, x, **options)[0]
-            found = found.toarray() if "format" in options else found
-            np.testing.assert_allclose(found, plain, rtol=1e-14, err_msg=str(options))
+            np.testing.assert_allclose(dense(found), plain, rtol=1e-14, err_msg=str(options))
 
 
 def test_chunks_keep_the_dtypes_of_numbers_beside_complex_operands() -> None:
@@ -153,10 +149,7 @@ def test_chunks_keep_the_dtypes_of_numbers_beside_complex_operands() -> None:
     x = t.constant(np.array([[1.0 + 1j, 2.0], [0.5, 1.0 - 2j]]))
 
     def jacobian(**options: Any) -> Any:
-        with t.GradientTape() as tape:
-            tape.watch(x)
-            y = t.math.l2_normalize(t.abs(x) * t.math.real(x), -1)
-        return tape.jacobian(y, x, **options)
+        return gradient_in(x, lambda: t.math.l2_normalize(t.abs(x) * t.math.real(x), -1), method="jacobian", **options)
 
     expected = jacobian()
     with t.GradientTape() as outer:
@@ -176,10 +169,7 @@ def test_chunks_of_custom_rules_in_functions_are_not_those_of_the_first_call() -
         return a * a, lambda d: 2.0 * a * d
 
     def jacobian(x: Any) -> Any:
-        with t.GradientTape() as tape:
-            tape.watch(x)
-            y = square(x)
-        return tape.jacobian(y, x, max_bytes=400)
+        return gradient_in(x, lambda: square(x), method="jacobian", max_bytes=400)
 
     function = t.function(jacobian)
     for k in range(4):

@@ -11,6 +11,8 @@ import pytest
 import graph_api
 import tape_api
 from engine.jacobian.structure.pattern import Pattern, too_full
+from tests.jacobian.both import dense
+from tests.tapes import gradient_in, watching
 
 FUNCTIONS: dict[str, tuple[Callable[[Any, Any], Any], bool]] = {
     "padding": (lambda tf, x: tf.pad(tf.reduce_sum(x, keepdims=True), [[2, 0]])[0], True),
@@ -25,19 +27,12 @@ FUNCTIONS: dict[str, tuple[Callable[[Any, Any], Any], bool]] = {
 POINT = np.array([1.0, -2.0, 3.0])
 
 
-def dense(found: Any, format: str) -> np.ndarray:
-    found = found @ np.eye(3) if format == "operator" else found.toarray() if format != "dense" else found
-    return np.asarray(found)
-
-
 @pytest.mark.parametrize("format", ["dense", "csr", "coo", "operator"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_none_only_where_the_gradient_is(name: str, format: str) -> None:
     fn, connected = FUNCTIONS[name]
     x = tape_api.constant(POINT)
-    with tape_api.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = fn(tape_api, x)
+    tape, y = watching(x, lambda: fn(tape_api, x), persistent=True)
     assert (tape.gradient(y, x) is not None) == connected
     results = [tape.jacobian(y, x, format=format)]
     for shape in ([3], [None]):
@@ -49,15 +44,12 @@ def test_none_only_where_the_gradient_is(name: str, format: str) -> None:
             results.append(None if found is None else session.run(found, {s: POINT}))
     assert [found is not None for found in results] == [connected] * 3
     for found in results if connected else ():
-        assert not dense(found, format).any()
+        assert not dense(found).any()
 
 
 def test_several_targets_and_sources() -> None:
     x, z = tape_api.constant(POINT), tape_api.constant(POINT)
-    with tape_api.GradientTape() as tape:
-        tape.watch([x, z])
-        y = [tape_api.sign(x), x * z, tape_api.pad(z, [[3, 0]])[:3]]
-    found = tape.jacobian(y, [x, z])
+    found = gradient_in([x, z], lambda: [tape_api.sign(x), x * z, tape_api.pad(z, [[3, 0]])[:3]], method="jacobian")
     assert [[block is None for block in row] for row in found] == [[False, True], [False, False], [True, False]]
 
 
@@ -93,9 +85,9 @@ def test_complex_ends_that_no_path_leads_to_do_not_matter(mode: str) -> None:
 @pytest.mark.parametrize("mode", ["auto", "forward", "reverse"])
 def test_several_targets_of_which_one_source_is_apart(mode: str) -> None:
     x, z = tape_api.constant(POINT), tape_api.constant(POINT)
-    with tape_api.GradientTape(persistent=True) as tape:
-        tape.watch([x, z])
-        ys = [tape_api.identity(x), tape_api.identity(tape_api.sin(x)), x[3:]]
+    tape, ys = watching(
+        [x, z], lambda: [tape_api.identity(x), tape_api.identity(tape_api.sin(x)), x[3:]], persistent=True
+    )
     blocks = tape.jacobian(ys, [x, z], mode=mode)
     assert [[b is None for b in row] for row in blocks] == [[False, True]] * 3
     assert blocks[2][0].shape == (0, 3)

@@ -14,6 +14,7 @@ from engine.compiler.program import Program
 from engine.jacobian.execution.contraction import Contraction, split
 from engine.ops.gather import gather_op
 from tests.jacobian.both import Function, in_graph, matrix, on_tape, row_by_row
+from tests.tapes import gradient_in, watching
 
 RNG = np.random.default_rng(3)
 VERTICES, BONES = 1000, 24
@@ -89,19 +90,14 @@ def test_right_and_the_same_in_both_modes(fn: Function, mode: str) -> None:
 @pytest.mark.parametrize("fn", FUNCTIONS)
 def test_the_same_again_in_functions_and_under_an_outer_tape(fn: Function) -> None:
     def jacobian(x: Any) -> Any:
-        with tape_api.GradientTape() as tape:
-            tape.watch(x)
-            y = fn(tape_api, x)
-        return tape.jacobian(y, x)
+        return gradient_in(x, lambda: fn(tape_api, x), method="jacobian")
 
     x, function = tape_api.constant(POINT), tape_api.function(jacobian)
     first = jacobian(x).numpy().tobytes()
     for _ in range(3):
         assert jacobian(x).numpy().tobytes() == first
         assert function(x).numpy().tobytes() == first
-    with tape_api.GradientTape() as outer:
-        outer.watch(x)
-        found = jacobian(x)
+    _, found = watching(x, lambda: jacobian(x))
     assert found.numpy().tobytes() == first
 
 

@@ -12,6 +12,8 @@ import pytest
 
 import graph_api as tf
 import tape_api
+from tests.jacobian.both import dense
+from tests.tapes import gradient_in, watching
 
 X = np.array([0.5, 1.0, 1.5, 2.0])
 WEIGHT = 3.0
@@ -31,12 +33,6 @@ def expected(x: np.ndarray) -> np.ndarray:
     return np.diag(x**3 + WEIGHT * x * x)
 
 
-def dense(found: Any) -> np.ndarray:
-    if hasattr(found, "matmat"):
-        return np.asarray(found @ np.eye(len(X)))
-    return np.asarray(found.toarray() if hasattr(found, "toarray") else found)
-
-
 WAYS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "dense": lambda api, y, x: api.jacobian(y, x),
     "csr": lambda api, y, x: api.jacobian(y, x, format="csr"),
@@ -51,9 +47,7 @@ WAYS: dict[str, Callable[[Any, Any, Any], Any]] = {
 @pytest.mark.parametrize("way", WAYS)
 def test_tape(way: str) -> None:
     x, weight = tape_api.constant(X), tape_api.Variable(WEIGHT, dtype=tape_api.float64, trainable=False)
-    with tape_api.GradientTape() as tape:
-        tape.watch(x)
-        y = steep(tape_api, x, weight)
+    tape, y = watching(x, lambda: steep(tape_api, x, weight))
     np.testing.assert_allclose(dense(WAYS[way](tape, y, x)), expected(X), rtol=1e-14)
 
 
@@ -87,10 +81,9 @@ def test_plans_of_a_graph() -> None:
 def test_plans_of_a_tape_are_not_evaluated_elsewhere() -> None:
     """The rule holds what it held when it was recorded."""
     tensor = tape_api.constant(X)
-    with tape_api.GradientTape() as tape:
-        tape.watch(tensor)
-        y = steep(tape_api, tensor, tape_api.constant(WEIGHT, tape_api.float64))
-    plan = tape.jacobian_plan(y, tensor)
+    plan = gradient_in(
+        tensor, lambda: steep(tape_api, tensor, tape_api.constant(WEIGHT, tape_api.float64)), method="jacobian_plan"
+    )
     assert "4 seeds" in str(plan)
     for way in (plan, plan.in_chunks(2)):
         with pytest.raises(ValueError, match="custom gradient, whose rule may hold values of the recording"):
@@ -121,9 +114,7 @@ def test_second_order_of_a_rule_that_uses_values_of_the_recording(method: str) -
     x = tape_api.constant([3.0, 0.5])
     with tape_api.GradientTape(persistent=True) as outer:
         outer.watch(x)
-        with tape_api.GradientTape(persistent=True) as tape:
-            tape.watch(x)
-            y = tape_api.reduce_sum(f(tape_api.sin(x)))
+        tape, y = watching(x, lambda: tape_api.reduce_sum(f(tape_api.sin(x))), persistent=True)
         first = tape.gradient(y, x)
     expected = outer.gradient(first, x).numpy()
     ones = [tape_api.ones_like(x)] if method == "hvp" else []
@@ -145,9 +136,7 @@ def test_second_derivatives_on_a_tape_see_all_that_the_rule_takes() -> None:
 
     with tape_api.GradientTape() as outer:
         outer.watch(x)
-        with tape_api.GradientTape(persistent=True) as tape:
-            tape.watch(x)
-            y = function(x)
+        tape, y = watching(x, lambda: function(x), persistent=True)
         gradient = tape.gradient(y, x)
     matrix = outer.jacobian(gradient, x).numpy()
     assert np.count_nonzero(matrix) == 4

@@ -18,6 +18,8 @@ from engine.jacobian import plan_cache as recorded
 from engine.jacobian.execution.parallel import Sent, View, _portable
 from engine.jacobian.planning import plan as plans
 from engine.runtime.errors import InvalidArgumentError, UnimplementedError
+from tests.jacobian.both import dense
+from tests.tapes import gradient_in, watching
 
 RNG = np.random.default_rng(5)
 POINT = RNG.normal(size=(6, 10))
@@ -97,24 +99,12 @@ FUNCTIONS = [layers, stencil, summed]
 
 def on_tape(function: Any, **options: Any) -> Any:
     x = tf.constant(POINT)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = function(x, tf)
-    return tape.jacobian(y, x, **options)
+    return gradient_in(x, lambda: function(x, tf), method="jacobian", **options)
 
 
 def plan_on_tape(function: Any, **options: Any) -> Any:
     x = tf.constant(POINT)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = function(x, tf)
-    return tape.jacobian_plan(y, x, **options)
-
-
-def array(found: Any) -> np.ndarray:
-    if hasattr(found, "toarray"):
-        return found.toarray()
-    return found.numpy() if hasattr(found, "numpy") else found
+    return gradient_in(x, lambda: function(x, tf), method="jacobian_plan", **options)
 
 
 # ---- the same numbers ------------------------------------------------------------------------------------------------
@@ -125,8 +115,8 @@ def array(found: Any) -> np.ndarray:
 def test_tape(function: Any, format: str, executor: Any) -> None:
     expected = plan_on_tape(function, format=format).in_chunks(2)(POINT)
     found = on_tape(function, format=format, executor=executor)
-    np.testing.assert_array_equal(array(found), array(expected))
-    np.testing.assert_allclose(array(found), array(on_tape(function, format=format)), rtol=1e-13, atol=1e-14)
+    np.testing.assert_array_equal(dense(found), dense(expected))
+    np.testing.assert_allclose(dense(found), dense(on_tape(function, format=format)), rtol=1e-13, atol=1e-14)
 
 
 @pytest.mark.parametrize("format", ["dense", "csr"])
@@ -137,7 +127,7 @@ def test_graph(function: Any, format: str, executor: Any) -> None:
         x = graph_api.placeholder(graph_api.float64, POINT.shape)
         j = graph_api.jacobian(function(x, graph_api), x, format=format, executor=executor)
         found = session.run(j, {x: POINT})
-    np.testing.assert_array_equal(array(found), array(expected))
+    np.testing.assert_array_equal(dense(found), dense(expected))
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -167,11 +157,11 @@ def test_chunks_that_the_memory_limit_asks_for_are_kept(mode: str) -> None:
             break
     assert 1 < chunk < one.count
     pool = Here(workers=1)
-    np.testing.assert_array_equal(array(on_tape(coupled, executor=pool, **options)), array(on_tape(coupled, **options)))
+    np.testing.assert_array_equal(dense(on_tape(coupled, executor=pool, **options)), dense(on_tape(coupled, **options)))
     assert pool.submitted == 1
     with Threads(2) as threads:
         np.testing.assert_array_equal(
-            array(on_tape(coupled, executor=threads, **options)), array(on_tape(coupled, **options))
+            dense(on_tape(coupled, executor=threads, **options)), dense(on_tape(coupled, **options))
         )
     assert threads.submitted == -(-one.count // chunk)
 
@@ -192,7 +182,7 @@ def test_cuts_stay_in_one_piece() -> None:
 
     pool = Here()
     expected = on_tape(bottleneck)
-    np.testing.assert_array_equal(array(on_tape(bottleneck, executor=pool)), array(expected))
+    np.testing.assert_array_equal(dense(on_tape(bottleneck, executor=pool)), dense(expected))
     assert plan_on_tape(bottleneck).plan.sweeps[0].chain is not None
     assert pool.submitted == 1
 
@@ -202,25 +192,21 @@ def test_structures_unconnected_pairs_and_variables() -> None:
     pool = Here()
 
     def blocks(**options: Any) -> Any:
-        with tf.GradientTape() as tape:
-            tape.watch([x, other])
-            y = {"a": tf.sin(x[:2]) * v, "b": tf.exp(x[3])}
+        tape, y = watching([x, other], lambda: {"a": tf.sin(x[:2]) * v, "b": tf.exp(x[3])})
         return tape.jacobian(y, [x, v, other], **options)
 
     expected, found = blocks(), blocks(executor=pool)
     assert pool.submitted
     for key in "ab":
         assert found[key][2] is None
-        np.testing.assert_array_equal(array(found[key][0]), array(expected[key][0]))
-    np.testing.assert_array_equal(array(found["a"][1]), array(expected["a"][1]))
+        np.testing.assert_array_equal(dense(found[key][0]), dense(expected[key][0]))
+    np.testing.assert_array_equal(dense(found["a"][1]), dense(expected["a"][1]))
     assert found["b"][1] is None
 
 
 def test_nothing_to_sweep() -> None:
     x = tf.constant(POINT)
-    with tf.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        empty, constant = x[:0] * 2.0, tf.constant([1.0])
+    tape, (empty, constant) = watching(x, lambda: (x[:0] * 2.0, tf.constant([1.0])), persistent=True)
     assert tape.jacobian(constant, x, executor=Here()) is None
     assert tape.jacobian(empty, x, executor=Here()).shape == (0, 10, 6, 10)
     with graph_api.Graph().as_default(), graph_api.Session() as session:
@@ -355,9 +341,7 @@ def test_bad_arguments() -> None:
     with pytest.raises(InvalidArgumentError, match="operator"):
         on_tape(layers, executor=Here(), format="operator")
     x = tf.constant(POINT)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = layers(x, tf)
+    tape, y = watching(x, lambda: layers(x, tf))
     with pytest.raises(InvalidArgumentError):
         tape.jacobian(y, x, executor="pool")
     assert tape.jacobian(y, x).shape == (6, 7, 6, 10), "the tape is not spent"
@@ -372,10 +356,7 @@ def test_no_second_derivative_through_an_executor() -> None:
     v = tf.constant([1.0, 2.0])
     with tf.GradientTape() as outer:
         outer.watch(v)
-        with tf.GradientTape() as inner:
-            inner.watch(v)
-            y = v * tf.sin(v)
-        first = inner.jacobian(y, v, executor=Here())
+        first = gradient_in(v, lambda: v * tf.sin(v), method="jacobian", executor=Here())
     with pytest.raises(UnimplementedError, match="executor"):
         outer.gradient(first, v)
 
@@ -393,9 +374,9 @@ def test_dask() -> None:
         pool = client.get_executor()
         for function in FUNCTIONS:
             expected = plan_on_tape(function).in_chunks(2)(POINT)
-            np.testing.assert_array_equal(array(on_tape(function, executor=pool)), array(expected))
+            np.testing.assert_array_equal(dense(on_tape(function, executor=pool)), dense(expected))
         matrix = on_tape(stencil, executor=pool, format="csr")
-        np.testing.assert_array_equal(matrix.toarray(), array(on_tape(stencil, format="csr")))
+        np.testing.assert_array_equal(matrix.todense(), dense(on_tape(stencil, format="csr")))
 
 
 @pytest.mark.parametrize("front_end", ["tape", "graph"])
@@ -411,9 +392,7 @@ def test_a_constant_is_sent_once_to_a_worker(front_end: str) -> None:
     here = Here(2)
     if front_end == "tape":
         c = tf.constant(x)
-        with tf.GradientTape() as tape:
-            tape.watch(c)
-            y = chain(tf, c)
+        tape, y = watching(c, lambda: chain(tf, c))
         plan = tape.jacobian_plan(y, c)
         whole, found = plan.in_chunks(2)(x), plan.in_chunks(2)(x, executor=here)
     else:

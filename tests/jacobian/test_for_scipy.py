@@ -12,7 +12,8 @@ import graph_api
 import tape_api as tf
 from engine.jacobian.views.for_scipy import SciPyODE
 from engine.runtime.errors import InvalidArgumentError, UnimplementedError
-from tests.jacobian.solved import POINTS, both, bratu, bratu_jacobian, dense, rosenbrock
+from tests.jacobian.both import dense
+from tests.jacobian.solved import POINTS, both, bratu, bratu_jacobian, rosenbrock
 
 RNG = np.random.default_rng(11)
 LSMR = {"maxiter": 2000, "atol": 1e-14, "btol": 1e-14}

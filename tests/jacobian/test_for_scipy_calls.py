@@ -14,7 +14,8 @@ import tape_api as tf
 from engine.jacobian import plan_cache as recorded
 from engine.jacobian.planning import plan as plans
 from engine.runtime.errors import DetachWarning, InvalidArgumentError
-from tests.jacobian.solved import POINTS, both, bratu, bratu_jacobian, dense, rosenbrock
+from tests.jacobian.both import dense
+from tests.jacobian.solved import POINTS, both, bratu, bratu_jacobian, rosenbrock
 
 RNG = np.random.default_rng(12)
 

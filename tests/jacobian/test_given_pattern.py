@@ -14,7 +14,8 @@ import graph_api
 import tape_api
 from engine.jacobian import plan_cache as recorded
 from engine.jacobian.planning import plan
-from tests.jacobian.both import in_graph, on_tape
+from tests.jacobian.both import dense, in_graph, on_tape
+from tests.tapes import gradient_in
 
 POINT = np.random.default_rng(0).uniform(0.5, 1.5, 9)
 Function = Callable[..., Any]
@@ -35,28 +36,22 @@ def in_graph_of_unknown_shape(fn: Function, *values: Any, **options: Any) -> Any
 def in_outer_tape(fn: Function, *values: Any, **options: Any) -> Any:
     tensors = [tape_api.constant(v) for v in values]
     with tape_api.GradientTape():
-        with tape_api.GradientTape() as tape:
-            tape.watch(tensors)
-            y = fn(tape_api, *tensors)
-        return tape.jacobian(y, tensors, **options)
+        return gradient_in(tensors, lambda: fn(tape_api, *tensors), method="jacobian", **options)
 
 
 def by_plan(fn: Function, *values: Any, **options: Any) -> Any:
     tensors = [tape_api.constant(v) for v in values]
-    with tape_api.GradientTape() as tape:
-        tape.watch(tensors)
-        y = fn(tape_api, *tensors)
-    return [pickle.loads(pickle.dumps(tape.jacobian_plan(y, tensors, **options)))(*values)]
+    return [
+        pickle.loads(
+            pickle.dumps(gradient_in(tensors, lambda: fn(tape_api, *tensors), method="jacobian_plan", **options))
+        )(*values)
+    ]
 
 
 WAYS = (on_tape, in_graph, in_graph_of_unknown_shape, in_outer_tape, by_plan)
 ways = pytest.mark.parametrize("way", WAYS)
 EXACT = on_tape(ring, POINT)[0].numpy()
 PATTERN = EXACT != 0
-
-
-def dense(found: Any) -> np.ndarray:
-    return found.toarray() if sparse.issparse(found) else np.asarray(found)
 
 
 @ways
@@ -117,10 +112,9 @@ def test_the_pattern_is_what_is_colored_by(way: Any) -> None:
     (found,) = way(dense_by_structure, POINT, sparsity=matrix, format="csr")
     np.testing.assert_allclose(found.toarray(), 2 * (matrix @ POINT)[:, None] * matrix)
     x = tape_api.constant(POINT)
-    with tape_api.GradientTape() as tape:
-        tape.watch(x)
-        y = dense_by_structure(tape_api, x)
-    assert tape.jacobian_plan(y, x, sparsity=matrix).plan.seeds == 2
+    assert (
+        gradient_in(x, lambda: dense_by_structure(tape_api, x), method="jacobian_plan", sparsity=matrix).plan.seeds == 2
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])

@@ -16,7 +16,8 @@ import graph_api
 import tape_api
 from engine.jacobian.callable_plan import JacobianPlan
 from engine.runtime.errors import InvalidArgumentError, ShapeError
-from tests.jacobian.both import in_graph, on_tape, points
+from tests.jacobian.both import dense, in_graph, on_tape, points
+from tests.tapes import gradient_in
 
 MATRIX = np.random.default_rng(0).normal(size=(4, 3))
 
@@ -92,10 +93,7 @@ def test_who_changes_a_sparse_jacobian_changes_nothing_else(function: Any, forma
 
 def test_who_changes_what_a_plan_gives_changes_nothing_else() -> None:
     x = tape_api.constant([1.0, 2.0])
-    with tape_api.GradientTape() as tape:
-        tape.watch(x)
-        y = x * 3.0
-    plan = tape.jacobian_plan(y, x)
+    plan = gradient_in(x, lambda: x * 3.0, method="jacobian_plan")
     before = plan(np.ones(2, np.float32)).copy()
     plan(np.ones(2, np.float32))[:] = 0.0
     np.testing.assert_array_equal(plan(np.ones(2, np.float32)), before)
@@ -115,17 +113,13 @@ def test_who_changes_what_a_thread_found_changes_nothing_else(fn: Any, format: s
         if format != "dense":
             ways.append(lambda: on_tape(fn, x, format=format, executor=threads)[0])
         for jacobian in ways:
-            before = as_matrix(jacobian()).copy()
+            before = dense(jacobian()).copy()
             for _ in range(2):
                 changed = jacobian()
                 (changed if format == "dense" else changed.data)[...] = 7.0
-            np.testing.assert_array_equal(as_matrix(jacobian()), before)
+            np.testing.assert_array_equal(dense(jacobian()), before)
     np.testing.assert_array_equal(x, np.arange(2.0, 8.0))
     np.testing.assert_array_equal(CONSTANT, np.arange(1.0, 7.0))
-
-
-def as_matrix(found: Any) -> np.ndarray:
-    return found.toarray() if sparse.issparse(found) else found
 
 
 def test_blocks_of_a_sparse_jacobian_share_nothing() -> None:
@@ -218,10 +212,9 @@ def test_plans_are_called_with_arrays(make: Any, format: str) -> None:
     plan = make(neighbors, x, format=format)
     for value in (x, other, list(other), tape_api.constant(other)):
         found = plan(value)
-        dense = found.toarray() if sparse.issparse(found) else found
-        np.testing.assert_array_equal(dense, on_tape(neighbors, np.asarray(value))[0])
+        np.testing.assert_array_equal(dense(found), on_tape(neighbors, np.asarray(value))[0])
     again = pickle.loads(pickle.dumps(plan))(other)
-    np.testing.assert_array_equal(again.toarray() if sparse.issparse(again) else again, dense)
+    np.testing.assert_array_equal(dense(again), dense(found))
 
 
 def test_plans_measure() -> None:
@@ -383,10 +376,7 @@ def test_two_graphs() -> None:
 
 def batch(fn: Any, x: np.ndarray, **options: Any) -> list[np.ndarray]:
     tensor = tape_api.constant(x)
-    with tape_api.GradientTape() as tape:
-        tape.watch(tensor)
-        y = fn(tape_api, tensor)
-    found = [tape.batch_jacobian(y, tensor, **options).numpy()]
+    found = [gradient_in(tensor, lambda: fn(tape_api, tensor), method="batch_jacobian", **options).numpy()]
     with graph_api.Graph().as_default(), graph_api.Session() as session:
         symbol = graph_api.placeholder(x.dtype, x.shape)
         found.append(session.run(graph_api.batch_jacobian(fn(graph_api, symbol), symbol, **options), {symbol: x}))

@@ -16,6 +16,7 @@ from engine.jacobian.second import _differentiated
 from engine.jacobian.structure.path import Path
 from tests.jacobian.both import Function, in_graph, on_tape
 from tests.jacobian.test_second_order import whole
+from tests.tapes import watching
 
 RNG = np.random.default_rng(7)
 WHY = "entries read at either place"
@@ -23,9 +24,7 @@ WHY = "entries read at either place"
 
 def plan_of(fn: Function, *values: np.ndarray, mode: str = "auto") -> plans.Plan:
     tensors = [tape_api.constant(v) for v in values]
-    with tape_api.GradientTape() as tape:
-        tape.watch(tensors)
-        y = fn(tape_api, *tensors)
+    tape, y = watching(tensors, lambda: fn(tape_api, *tensors))
     second = _differentiated(Path(tape._tape.nodes, tensors, [y]))[3]
     return plan_for(second, Options(mode, values_only=True, symmetric=True))
 

@@ -13,6 +13,7 @@ import tape_api as tf
 from engine.numpy_api import protocol
 from engine.runtime.errors import InvalidArgumentError
 from tests import numpy_rows
+from tests.tapes import gradient_in
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -143,18 +144,12 @@ def of_rows() -> dict[str, tuple[Callable[[Any], Any], np.ndarray]]:
 
 def fresh(f: Callable[[Any], Any], at: np.ndarray) -> np.ndarray:
     x = tf.constant(at)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = f(x)
-    return np.asarray(tape.jacobian(y, x, unconnected_gradients="zero"))
+    return np.asarray(gradient_in(x, lambda: f(x), method="jacobian", unconnected_gradients="zero"))
 
 
 def plan_of(f: Callable[[Any], Any], at: np.ndarray) -> Any:
     x = tf.constant(at)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = f(x)
-    return tape.jacobian_plan(y, x)
+    return gradient_in(x, lambda: f(x), method="jacobian_plan")
 
 
 def check(

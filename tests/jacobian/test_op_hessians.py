@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tape_api as tf
+from tests.tapes import gradient_in, watching
 
 TWO = np.array(2, np.int32)
 FUNCTIONS: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
@@ -29,10 +30,11 @@ def by_gradients(fn: Callable[[Any], Any], x: np.ndarray, weights: Any) -> np.nd
     tensor = tf.constant(x)
     with tf.GradientTape(persistent=True) as outer:
         outer.watch(tensor)
-        with tf.GradientTape() as inner:
-            inner.watch(tensor)
-            y = tf.reduce_sum(fn(tensor) * weights)
-        elements = tf.unstack(tf.reshape(inner.gradient(y, tensor, unconnected_gradients="zero"), [-1]))
+        elements = tf.unstack(
+            tf.reshape(
+                gradient_in(tensor, lambda: tf.reduce_sum(fn(tensor) * weights), unconnected_gradients="zero"), [-1]
+            )
+        )
     rows = [outer.gradient(e, tensor, unconnected_gradients="zero") for e in elements]
     return np.stack([np.reshape(row, -1) for row in rows])
 
@@ -56,9 +58,7 @@ def test_as_gradients_of_gradients(name: str, format: str) -> None:
 def test_what_is_overwritten_has_no_gradient() -> None:
     """In reverse, forward, row by row and in a sparse Jacobian alike; TensorFlow gives it one in reverse."""
     x = tf.constant([1.0, 2.0, 3.0])
-    with tf.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = tf.tensor_scatter_nd_update(tf.zeros([2]), [[1], [0], [1]], x**2.0)
+    tape, y = watching(x, lambda: tf.tensor_scatter_nd_update(tf.zeros([2]), [[1], [0], [1]], x**2.0), persistent=True)
     expected = np.array([[0.0, 4.0, 0.0], [0.0, 0.0, 6.0]])
     np.testing.assert_array_equal(y, [4.0, 9.0])
     np.testing.assert_array_equal(tape.gradient(y, x), expected.sum(0))
@@ -78,10 +78,7 @@ PENALIZED: dict[str, Callable[[Any], Any]] = {
 
 def penalty(fn: Callable[[Any], Any], x: Any) -> Any:
     """The squared length of the gradient of ``sum(fn(x) ** 2)``."""
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = tf.reduce_sum(fn(x) ** 2.0)
-    return tf.reduce_sum(tf.square(tape.gradient(y, x)))
+    return tf.reduce_sum(tf.square(gradient_in(x, lambda: tf.reduce_sum(fn(x) ** 2.0))))
 
 
 @pytest.mark.parametrize("name", PENALIZED)

@@ -12,6 +12,7 @@ import tape_api as tf
 from tests.op_table import ROWS
 from tests.row import Row
 from tests.support import differentiable
+from tests.tapes import watching
 
 MOST = 150
 """Elements of a row's results, or of its sources; larger rows would take long, and tell nothing more."""
@@ -54,9 +55,7 @@ def test_as_gradients(row: Row) -> None:
     inputs = row.arrays("float64")
     tensors = [tf.constant(x) for x in inputs]
     xs = [tensors[i] for i in row.differentiable(inputs)]
-    with tf.GradientTape(persistent=True) as outer:
-        outer.watch(xs)
-        ys = differentiable(row.apply(*tensors))
+    outer, ys = watching(xs, lambda: differentiable(row.apply(*tensors)), persistent=True)
     assert_close(outer.jacobian(ys, xs, format="csr", unconnected_gradients="zero"), outer, ys, xs, 1e-9)
 
 

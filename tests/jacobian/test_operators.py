@@ -13,6 +13,7 @@ from scipy.sparse.linalg import LinearOperator, lsmr
 import graph_api as tf
 import tape_api
 from tests.jacobian.both import Function, in_graph, on_tape, points
+from tests.tapes import gradient_in
 
 
 def fetched(derive: Callable[[Any], Any], value: Any, shape: Any = ...) -> Any:
@@ -178,10 +179,9 @@ def test_a_hessian_of_a_tape_over_a_graph() -> None:
     (x,) = points((3,))
     with tf.Graph().as_default(), tf.Session() as session:
         symbol = tf.placeholder(tf.float64, [None])
-        with tape_api.GradientTape() as tape:
-            tape.watch(symbol)
-            y = tf.reduce_prod(symbol)
-        found = session.run(tape.hessian(y, symbol, format="operator"), {symbol: x})
+        found = session.run(
+            gradient_in(symbol, lambda: tf.reduce_prod(symbol), method="hessian", format="operator"), {symbol: x}
+        )
     a, b, c = x
     np.testing.assert_allclose(dense(found), [[0, c, b], [c, 0, a], [b, a, 0]], rtol=1e-13)
 

@@ -21,6 +21,7 @@ import pytest
 import tape_api as tf
 from engine.runtime import shared_file
 from engine.runtime.shared_file import Packed, Room
+from tests.tapes import gradient_in
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="needs files in memory"),
@@ -41,19 +42,13 @@ def layers(x: Any) -> Any:
 
 def jacobian(x: Any, **options: Any) -> np.ndarray:
     c = tf.constant(x)
-    with tf.GradientTape() as tape:
-        tape.watch(c)
-        y = layers(c)
-    return tape.jacobian(y, c, **options).numpy()
+    return gradient_in(c, lambda: layers(c), method="jacobian", **options).numpy()
 
 
 def expected(x: Any) -> np.ndarray:
     """The same chunks in one process."""
     c = tf.constant(x)
-    with tf.GradientTape() as tape:
-        tape.watch(c)
-        y = layers(c)
-    return tape.jacobian_plan(y, c).in_chunks(2)(x)
+    return gradient_in(c, lambda: layers(c), method="jacobian_plan").in_chunks(2)(x)
 
 
 def files() -> int:

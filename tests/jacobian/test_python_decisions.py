@@ -13,16 +13,14 @@ import pytest
 import tape_api as tf
 from engine.jacobian.views import for_scipy
 from engine.runtime.errors import InvalidArgumentError
+from tests.tapes import gradient_in
 
 HERE, THERE = np.array([0.3, -1.2, 2.5]), np.array([1.3, 0.2, -0.5])
 RUN = tf.function(lambda v: v.numpy()[0])
 
 
 def plan_of(f: Callable[[Any], Any], source: Any) -> Any:
-    with tf.GradientTape() as tape:
-        tape.watch(source)
-        y = f(source)
-    return tape.jacobian_plan(y, source)
+    return gradient_in(source, lambda: f(source), method="jacobian_plan")
 
 
 def decided(x: Any) -> Any:

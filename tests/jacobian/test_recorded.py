@@ -14,6 +14,7 @@ from engine.closed.replay import structure_of
 from engine.jacobian import plan_cache as recorded
 from engine.jacobian.planning import plan as planning
 from engine.runtime import elementary
+from tests.tapes import gradient_in, watching
 
 RNG = np.random.default_rng(0)
 
@@ -29,9 +30,7 @@ def making(planned: int, compiled: int) -> Iterator[None]:
 
 def taken(method: str, x: np.ndarray, *arguments: Any, **options: Any) -> Any:
     tensor = tf.constant(x)
-    with tf.GradientTape() as tape:
-        tape.watch(tensor)
-        y = tf.sin(tensor) * tf.reduce_sum(tensor**2.0, axis=1, keepdims=True)
+    tape, y = watching(tensor, lambda: tf.sin(tensor) * tf.reduce_sum(tensor**2.0, axis=1, keepdims=True))
     return getattr(tape, method)(y, tensor, *arguments, **options)
 
 
@@ -64,10 +63,9 @@ def test_options_have_plans_of_their_own() -> None:
 
 def gathered(x: Any, indices: Any) -> np.ndarray:
     tensor = tf.constant(x)
-    with tf.GradientTape() as tape:
-        tape.watch(tensor)
-        y = tf.gather(tf.sin(tensor), tf.constant(indices)) * tensor
-    return tape.jacobian(y, tensor).numpy()
+    return gradient_in(
+        tensor, lambda: tf.gather(tf.sin(tensor), tf.constant(indices)) * tensor, method="jacobian"
+    ).numpy()
 
 
 def test_indices_that_change() -> None:

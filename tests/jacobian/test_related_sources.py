@@ -10,6 +10,7 @@ import pytest
 
 import graph_api
 import tape_api
+from tests.jacobian.both import dense
 
 X = np.array([0.3, -1.2, 0.8, 1.9])
 Function = Callable[[Any, Any], tuple[Sequence[Any], Any]]
@@ -77,10 +78,6 @@ def recorded(function: Function, after: Callable[[Any], Any] = lambda ys: ys) ->
         sources, ys = function(tape_api, x)
         result = after(ys)
     return tape, sources, result
-
-
-def dense(block: Any) -> np.ndarray:
-    return block.toarray() if hasattr(block, "toarray") else np.asarray(block)
 
 
 def row_by_row(tape: Any, y: Any, sources: Sequence[Any]) -> list[np.ndarray]:

@@ -13,6 +13,7 @@ import graph_api as tf
 import tape_api
 from engine.jacobian.independence import RowsCheck
 from engine.ops.checked import checked_op
+from tests.tapes import gradient_in
 
 X = np.random.default_rng(0).uniform(0.5, 1.5, (6, 3))
 Function = Callable[[Any, Any], Any]
@@ -22,43 +23,26 @@ def mapped(api: Any, x: Any) -> Any:
     return api.map_fn(lambda row: api.sin(row) * api.reduce_sum(row), x)
 
 
-def scanned(api: Any, x: Any) -> Any:
-    """A loop over columns."""
-    return api.transpose(api.scan(lambda a, b: a * b + b, api.transpose(x)), [1, 0])
-
-
-def chosen(api: Any, x: Any) -> Any:
-    return api.cond(api.reduce_sum(x) > 0.0, lambda: x * x, lambda: api.reverse(x, [0]))
-
-
 def cancelling(api: Any, x: Any) -> Any:
     return api.sin(x) + 0.0 * api.reverse(x, [0])
-
-
-def cumulated(api: Any, x: Any) -> Any:
-    """A loop over rows."""
-    return api.scan(lambda a, b: a * b + b, x)
 
 
 def centered(api: Any, x: Any) -> Any:
     return x - api.reduce_mean(x, 0)
 
 
-def reversed_and_mapped(api: Any, x: Any) -> Any:
-    return mapped(api, api.reverse(x, [0]))
-
-
-def chosen_otherwise(api: Any, x: Any) -> Any:
-    return api.cond(api.reduce_sum(x) < 0.0, lambda: x * x, lambda: api.reverse(x, [0]))
-
-
-ROWWISE = (mapped, scanned, chosen, cancelling)
-COUPLED = (
-    (cumulated, "getitem|scan|unstack"),
-    (centered, "reduce_mean"),
-    (reversed_and_mapped, "reverse"),
-    (chosen_otherwise, "cond"),
-)
+ROWWISE: dict[str, Function] = {
+    "mapped": mapped,
+    "scanned by columns": lambda api, x: api.transpose(api.scan(lambda a, b: a * b + b, api.transpose(x)), [1, 0]),
+    "chosen": lambda api, x: api.cond(api.reduce_sum(x) > 0.0, lambda: x * x, lambda: api.reverse(x, [0])),
+    "cancelling": cancelling,
+}
+COUPLED: dict[str, tuple[Function, str]] = {
+    "scanned by rows": (lambda api, x: api.scan(lambda a, b: a * b + b, x), "getitem|scan|unstack"),
+    "centered": (centered, "reduce_mean"),
+    "reversed and mapped": (lambda api, x: mapped(api, api.reverse(x, [0])), "reverse"),
+    "chosen": (lambda api, x: api.cond(api.reduce_sum(x) < 0.0, lambda: x * x, lambda: api.reverse(x, [0])), "cond"),
+}
 shapes = pytest.mark.parametrize("shape", [(6, 3), (None, 3)])
 
 
@@ -70,13 +54,10 @@ def in_graph(fn: Function, shape: Any, derive: Callable[[Any, Any], Any] = tf.ba
 
 def on_tape(fn: Function) -> Any:
     x = tape_api.constant(X)
-    with tape_api.GradientTape() as tape:
-        tape.watch(x)
-        y = fn(tape_api, x)
-    return tape.batch_jacobian(y, x).numpy()
+    return gradient_in(x, lambda: fn(tape_api, x), method="batch_jacobian").numpy()
 
 
-@pytest.mark.parametrize("fn", ROWWISE)
+@pytest.mark.parametrize("fn", ROWWISE.values(), ids=ROWWISE)
 @shapes
 def test_rows_that_are_independent(fn: Function, shape: Any) -> None:
     found = in_graph(fn, shape)
@@ -85,7 +66,7 @@ def test_rows_that_are_independent(fn: Function, shape: Any) -> None:
     np.testing.assert_allclose(found, on_tape(fn), rtol=1e-14)
 
 
-@pytest.mark.parametrize(("fn", "op"), COUPLED)
+@pytest.mark.parametrize(("fn", "op"), COUPLED.values(), ids=COUPLED)
 @shapes
 def test_rows_that_are_coupled(fn: Function, op: str, shape: Any) -> None:
     with pytest.raises(ValueError, match=f"batch_jacobian: .* `({op})` .* couples the 6 rows.* made at .*test_rows_in"):
@@ -156,15 +137,12 @@ def test_the_check_pickles() -> None:
 
 
 def on_tape_over_graph(x: Any, fn: Function) -> Any:
-    with tape_api.GradientTape() as tape:
-        tape.watch(x)
-        y = fn(tf, x)
-    return tape.batch_jacobian(y, x)
+    return gradient_in(x, lambda: fn(tf, x), method="batch_jacobian")
 
 
-@pytest.mark.parametrize("fn", ROWWISE)
+@pytest.mark.parametrize("fn", ROWWISE.values(), ids=ROWWISE)
 def test_a_tape_over_a_graph_checks_too(fn: Function) -> None:
-    for coupled, op in (COUPLED[1], COUPLED[3]):
+    for coupled, op in (COUPLED["centered"], COUPLED["chosen"]):
         with tf.Graph().as_default(), tf.Session() as session:
             x = tf.placeholder(tf.float64, X.shape)
             with pytest.raises(ValueError, match=rf"rows of the target are not independent: the op `({op})`"):

@@ -12,6 +12,7 @@ import graph_api
 import tape_api
 from engine.linearity import is_linear, not_linear
 from engine.runtime.errors import InvalidArgumentError, SymbolicArrayError, UnimplementedError
+from tests.tapes import watching
 
 RULES = {
     "clips": lambda tf, d, t: tf.clip_by_value(d, -0.5, 0.5) * tf.cos(t),
@@ -45,9 +46,7 @@ def custom(tf, rule):
 
 def recorded(function, point=POINT):
     x = tape_api.constant(point)
-    with tape_api.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = function(x)
+    tape, y = watching(x, lambda: function(x), persistent=True)
     return tape, y, x
 
 
@@ -84,9 +83,7 @@ def test_a_hessian_is_the_loop_over_the_rows_of_the_gradient(rule, name):
     x = tape_api.constant(POINT)
     with tape_api.GradientTape(persistent=True) as outer:
         outer.watch(x)
-        with tape_api.GradientTape() as inner:
-            inner.watch(x)
-            z = weighted(tape_api, x)
+        inner, z = watching(x, lambda: weighted(tape_api, x))
         gradient = inner.gradient(z, x)
     wanted = one_by_one(outer, gradient, x)
     tape, z, x = recorded(lambda x: weighted(tape_api, x))

@@ -17,8 +17,10 @@ from engine.jacobian.coloring.symmetric import symmetrized
 from engine.jacobian.execution.decompression import Result, Scattered
 from engine.jacobian.structure.path import Path
 from engine.runtime.errors import DetachWarning, InvalidArgumentError
-from tests.jacobian.both import Function, in_graph, on_tape
+from tests.jacobian.both import Function, dense, in_graph, on_tape
 from tests.jacobian.both import points as some
+from tests.jacobian.test_random_programs import order_is_computed
+from tests.tapes import gradient_in, watching
 from tests.test_random_programs import NAMES, Instruction, points, programs, run
 
 
@@ -44,21 +46,19 @@ NETWORK = some((3, 5), (5,), (5,))
 
 def whole(blocks: Any, sizes: list[int]) -> np.ndarray:
     """Dense or sparse blocks as one matrix."""
-    dense = [
-        [np.asarray(b.toarray() if sparse.issparse(b) else b).reshape(m, n) for b, n in zip(row, sizes, strict=True)]
-        for row, m in zip(blocks, sizes, strict=True)
-    ]
-    return np.block(dense)
+    return np.block(
+        [
+            [dense(b).reshape(m, n) for b, n in zip(row, sizes, strict=True)]
+            for row, m in zip(blocks, sizes, strict=True)
+        ]
+    )
 
 
 def jacobian_of_gradient(fn: Function, *values: Any) -> Any:
     tensors = [tape_api.constant(v) for v in values]
     with tape_api.GradientTape() as outer:
         outer.watch(tensors)
-        with tape_api.GradientTape() as inner:
-            inner.watch(tensors)
-            y = fn(tape_api, *tensors)
-        gradients = inner.gradient(y, tensors, unconnected_gradients="zero")
+        gradients = gradient_in(tensors, lambda: fn(tape_api, *tensors), unconnected_gradients="zero")
     return outer.jacobian([tape_api.convert_to_tensor(g) for g in gradients], tensors, unconnected_gradients="zero")
 
 
@@ -163,14 +163,15 @@ def test_what_is_read_before_and_after_an_update_is_not_equal(shape: list[int | 
 @settings(max_examples=60)
 @given(programs)
 def test_random_programs(program: list[Instruction]) -> None:
-    # the shape of its result is unknown in a graph
-    assume(all(NAMES[op] != "boolean_mask" for op, _, _ in program))
+    # the shape of its result is unknown in a graph; gamma functions have one derivative only in their first argument
+    assume(not {NAMES[op] for op, _, _ in program} & {"boolean_mask", "math.igamma", "math.igammac"})
     fn = lambda tf, *xs: tf.reduce_sum(run(tf, program, *xs))  # noqa: E731
     xs = points()
     sizes = [x.size for x in xs]
     found = whole(on_tape(fn, *xs, method="hessian"), sizes)
     np.testing.assert_array_equal(found, found.T)
-    np.testing.assert_array_equal(found, whole(in_graph(fn, *xs, method="hessian"), sizes))
+    if not order_is_computed(program):
+        np.testing.assert_array_equal(found, whole(in_graph(fn, *xs, method="hessian"), sizes))
     np.testing.assert_allclose(found, whole(jacobian_of_gradient(fn, *xs), sizes), rtol=1e-8, atol=1e-9)
 
 
@@ -194,9 +195,7 @@ def test_scalars_and_empty_sources() -> None:
 def test_the_same_source_twice() -> None:
     (x,) = some((3,))
     tensor = tape_api.constant(x)
-    with tape_api.GradientTape() as tape:
-        tape.watch(tensor)
-        y = tape_api.reduce_sum(tensor**3.0)
+    tape, y = watching(tensor, lambda: tape_api.reduce_sum(tensor**3.0))
     for row in tape.hessian(y, (tensor, tensor)):
         for block in row:
             np.testing.assert_allclose(block, np.diag(6 * x))
@@ -247,9 +246,7 @@ def test_hvp_against_the_matrix() -> None:
 
 def with_vectors_on_tape(method: str, fn: Function, values: Any, vectors: Any) -> Any:
     tensors = [tape_api.constant(v) for v in values]
-    with tape_api.GradientTape() as tape:
-        tape.watch(tensors)
-        y = fn(tape_api, *tensors)
+    tape, y = watching(tensors, lambda: fn(tape_api, *tensors))
     return getattr(tape, method)(y, tensors, vectors)
 
 
@@ -309,9 +306,7 @@ def test_an_outer_tape_records_what_an_inner_one_computes(name: str) -> None:
         tensor = tape_api.constant(x)
         with tape_api.GradientTape() as outer:
             outer.watch(tensor)
-            with tape_api.GradientTape() as inner:
-                inner.watch(tensor)
-                y = rows(tape_api, tensor)
+            inner, y = watching(tensor, lambda: rows(tape_api, tensor))
             found = SECOND[name](inner, y, tensor)
         return found.numpy(), outer.jacobian(found, tensor).numpy()
 
@@ -328,9 +323,7 @@ def test_an_outer_tape_records_what_an_inner_one_computes(name: str) -> None:
 def test_a_tape_over_a_graph(name: str) -> None:
     (x,) = some((2, 3))
     tensor = tape_api.constant(x)
-    with tape_api.GradientTape() as tape:
-        tape.watch(tensor)
-        y = rows(tape_api, tensor)
+    tape, y = watching(tensor, lambda: rows(tape_api, tensor))
     expected = SECOND[name](tape, y, tensor)
     with graph_api.Graph().as_default(), graph_api.Session() as session:
         symbol = graph_api.placeholder(graph_api.float64, [2, 3])
@@ -425,9 +418,7 @@ def test_blocks_on_the_diagonal_are_their_lower_triangles(seed: int) -> None:
 @pytest.mark.parametrize("ask", ["hvp", "jvp", "hessian", "hessian_diag"])
 def test_a_source_that_is_not_watched_is_refused_where_zeros_would_be_given(ask: str) -> None:
     x, w = tape_api.constant([1.0, 2.0]), tape_api.constant([3.0, 4.0])
-    with tape_api.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = tape_api.reduce_sum(x**3 * w)
+    tape, y = watching(x, lambda: tape_api.reduce_sum(x**3 * w), persistent=True)
     more = [[tape_api.ones_like(x), tape_api.ones_like(w)]] if ask in ("hvp", "jvp") else []
     with pytest.raises(InvalidArgumentError, match="is not watched"):
         getattr(tape, ask)(y, [x, w], *more)

@@ -16,6 +16,7 @@ from engine.jacobian.structure.through_sums import peel_sums
 from tests.jacobian.both import Function, in_graph, least_memory, matrix, on_tape, points, row_by_row
 from tests.jacobian.test_plans import graph_plan, path_of, tape_plan
 from tests.support import assert_close, assert_same_bits
+from tests.tapes import gradient_in, watching
 
 _N = 18
 APART = np.ones((_N, _N)) - np.eye(_N)
@@ -89,9 +90,7 @@ NEIGHBORS: dict[str, tuple[Function, int]] = {
 
 def plan_of_a_hessian(fn: Function, *values: np.ndarray) -> planning.Plan:
     tensors = [tape_api.constant(v) for v in values]
-    with tape_api.GradientTape() as tape:
-        tape.watch(tensors)
-        y = fn(tape_api, *tensors)
+    tape, y = watching(tensors, lambda: fn(tape_api, *tensors))
     second = _differentiated(Path(tape._tape.nodes, tensors, [y]))[3]
     return planning.plan_for(second, planning.Options("auto", values_only=True, symmetric=True))
 
@@ -111,10 +110,7 @@ def test_sparse_hessians_of_energies_of_neighbors(fn: Function) -> None:
 
     def gradient(x: np.ndarray) -> np.ndarray:
         tensor = tape_api.constant(x.reshape(p.shape))
-        with tape_api.GradientTape() as tape:
-            tape.watch(tensor)
-            y = fn(tape_api, tensor)
-        return np.ravel(tape_api.convert_to_tensor(tape.gradient(y, tensor)).numpy())
+        return np.ravel(tape_api.convert_to_tensor(gradient_in(tensor, lambda: fn(tape_api, tensor))).numpy())
 
     steps = 1e-6 * np.eye(p.size)
     expected = np.stack([(gradient(p.ravel() + h) - gradient(p.ravel() - h)) / 2e-6 for h in steps], 1)
@@ -125,10 +121,7 @@ def test_sparse_hessians_of_energies_of_neighbors(fn: Function) -> None:
 
     @tape_api.function
     def hessian(x: Any) -> Any:
-        with tape_api.GradientTape() as tape:
-            tape.watch(x)
-            y = fn(tape_api, x)
-        return tape.hessian(y, x, format="csr")
+        return gradient_in(x, lambda: fn(tape_api, x), method="hessian", format="csr")
 
     others = [in_graph(fn, p, method="hessian", format="csr")[0][0], *(hessian(tape_api.constant(p)) for _ in range(3))]
     for other in others:

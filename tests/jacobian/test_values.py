@@ -12,8 +12,9 @@ import graph_api
 import tape_api
 from engine.jacobian.execution.evaluate import _transposed
 from engine.runtime.errors import InvalidArgumentError
-from tests.jacobian.both import Function, in_graph, matrix, on_tape, points, row_by_row
+from tests.jacobian.both import Function, dense, in_graph, matrix, on_tape, points, row_by_row
 from tests.support import assert_same_bits
+from tests.tapes import gradient_in, watching
 
 MODES = ("auto", "forward", "reverse")
 RNG = np.random.default_rng(0)
@@ -167,7 +168,7 @@ def test_a_complex_target_of_a_real_source_has_a_complex_jacobian(run: Any, mode
     fn = lambda tf, x: tf.signal.fft(tf.cast(x, tf.complex128)) * 1j  # noqa: E731
     for options in ({}, {"format": "csr"}, {"sparsity": np.ones((4, 4))}):
         (found,) = run(fn, x, mode=mode, **options)
-        found = found.toarray() if hasattr(found, "toarray") else np.asarray(found)
+        found = dense(found)
         assert found.dtype == np.complex128
         np.testing.assert_allclose(found, 1j * FOURIER, atol=1e-14)
     (single,) = run(lambda tf, x: tf.complex(x, x * 2.0), x.astype(np.float32), mode=mode, format="csc")
@@ -186,8 +187,7 @@ def test_complex_targets_must_be_holomorphic_functions_of_complex_sources(run: A
         with pytest.raises(InvalidArgumentError, match="not a holomorphic function of the complex source"):
             run(fn, COMPLEX, format=format)
     (found,) = run(lambda tf, z: tf.exp(z) * z, COMPLEX, format=format)
-    found = found.toarray() if hasattr(found, "toarray") else np.asarray(found)
-    np.testing.assert_allclose(found, np.diag(np.conj(np.exp(COMPLEX) * (COMPLEX + 1))))
+    np.testing.assert_allclose(dense(found), np.diag(np.conj(np.exp(COMPLEX) * (COMPLEX + 1))))
 
 
 def test_rows_of_complex_targets() -> None:
@@ -198,10 +198,7 @@ def test_rows_of_complex_targets() -> None:
         return tf.exp(tf.complex(tf.zeros_like(x), x))
 
     x = tape_api.constant(point)
-    with tape_api.GradientTape() as tape:
-        tape.watch(x)
-        y = fn(tape_api, x)
-    np.testing.assert_allclose(tape.batch_jacobian(y, x), wanted, atol=1e-15)
+    np.testing.assert_allclose(gradient_in(x, lambda: fn(tape_api, x), method="batch_jacobian"), wanted, atol=1e-15)
     with graph_api.Graph().as_default(), graph_api.Session() as session:
         for shape in ([3, 2], [None, 2]):
             p = graph_api.placeholder(graph_api.float64, shape)
@@ -234,9 +231,7 @@ def test_integers_are_not_connected(run: Any) -> None:
 def in_both(fn: Any, *values: Any, **options: Any) -> list[Any]:
     """What the tape and a session give for ``fn(tf, *tensors) -> (ys, xs)``."""
     tensors = [tape_api.constant(v) for v in values]
-    with tape_api.GradientTape() as tape:
-        tape.watch(tensors)
-        ys, xs = fn(tape_api, *tensors)
+    tape, (ys, xs) = watching(tensors, lambda: fn(tape_api, *tensors))
     results = [tape_api.nest.map_structure(np.asarray, tape.jacobian(ys, xs, **options))]
     with graph_api.Graph().as_default(), graph_api.Session() as session:
         placeholders = [graph_api.placeholder(v.dtype, v.shape) for v in values]
@@ -306,8 +301,7 @@ def test_stop_gradients() -> None:
 def test_variables_of_a_tape() -> None:
     values = np.array([1.0, 2.0, 3.0])
     v = tape_api.Variable(values)
-    with tape_api.GradientTape(persistent=True) as tape:
-        y = v * v
+    tape, y = watching((), lambda: v * v, persistent=True)
     v.assign(5.0 * values)
     np.testing.assert_array_equal(tape.jacobian(y, v), np.diag(2 * values))
     np.testing.assert_array_equal(tape.hessian(y, v), np.diag([2.0] * 3))
@@ -399,8 +393,7 @@ def test_positions_that_are_an_order_of_axes(shape: tuple[int, ...]) -> None:
 def test_sparse_arrays_of_float16_values_are_float32(format: str) -> None:
     """SciPy has none of float16: such an array fails at its first use."""
     x = tape_api.Variable([1.0, 2.0, 3.0], dtype=tape_api.float16)
-    with tape_api.GradientTape() as tape:
-        y = x * x
+    tape, y = watching((), lambda: x * x)
     jacobians = [tape.jacobian(y, x, format=format)]
     with graph_api.Graph().as_default(), graph_api.Session() as session:
         known = graph_api.constant([1.0, 2.0, 3.0], graph_api.float16)

@@ -1,7 +1,4 @@
-"""Convert a program, run what came out beside what the program's sessions did, and compare to the bit.
-
-``python -m tests.migrate.round_trip [PROGRAM...]`` prints how it went with each program of tests/programs.
-"""
+"""Convert a program, run what came out beside what the program's sessions did, and compare to the bit."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import contextlib
 import io
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -24,7 +20,6 @@ from dualgrad.migrate.convert.summaries import serialized
 from engine.core.value import boxed
 from graph_api.graph import reset_default_graph
 from tests.migrate.in_process import interpreter_kept
-from tests.programs.catalogue import HERE
 
 
 @dataclass
@@ -57,14 +52,6 @@ class RoundTrip:
     program: Path
     conversion: Conversion
     runs: list[Seen]
-    seconds: float
-
-    @property
-    def lengths(self) -> tuple[int, int]:
-        """Lines of the converted module and of the program."""
-        texts = (self.conversion.text, self.program.read_text())
-        converted, original = [sum(bool(line.strip()) for line in text.splitlines()) for text in texts]
-        return converted, original
 
     def difference(self, folder: Path) -> str:
         """Where the converted program first differs from the original; empty if it nowhere does."""
@@ -151,29 +138,4 @@ def round_trip(program: Path) -> RoundTrip:
         code = watch.watch_program(program, [], note, "1")
         assert code == 0, f"{program.name} ends with exit code {code}"
         capture.names = dict(vars(sys.modules["__main__"]))
-    start = time.perf_counter()
-    return RoundTrip(program, convert(capture, program), runs, time.perf_counter() - start)
-
-
-def report(programs: list[Path]) -> int:
-    """Print how it went with some programs; return how many came out the same."""
-    good = 0
-    with tempfile.TemporaryDirectory() as folder:
-        for program in programs:
-            try:
-                trip = round_trip(program)
-                found = trip.difference(Path(folder))
-                missing = sorted({m["type"] for m in trip.conversion.map["not_converted"]})
-            except Exception as error:  # noqa: BLE001
-                print(f"{program.stem:24} {type(error).__name__}: {error}", flush=True)  # noqa: T201
-                continue
-            good += not found and not missing
-            lines = "/".join(map(str, trip.lengths))
-            line = f"{program.stem:24} {trip.seconds:.2f} s, {lines} lines: {found or 'same'} {missing or ''}"
-            print(line, flush=True)  # noqa: T201
-    print(f"{good} of {len(programs)} convert and compare equal to the bit")  # noqa: T201
-    return good
-
-
-if __name__ == "__main__":
-    report([Path(p) for p in sys.argv[1:]] or sorted((HERE / "graphs").glob("*.py")))
+    return RoundTrip(program, convert(capture, program), runs)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dualgrad.migrate.convert.edits import Unsafe
-from dualgrad.migrate.convert.together import entry_of, put_together
+from dualgrad.migrate.convert.program_modules import entry_of, join_modules
 from tests.migrate.in_process import dualgrad
 
 MODULES = {
@@ -111,7 +111,7 @@ def test_a_folder_becomes_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_modules_are_put_before_those_that_import_them(tmp_path: Path) -> None:
-    text = put_together(written(tmp_path) / "main.py").text
+    text = join_modules(written(tmp_path) / "main.py").text
     assert (
         text.index("def linear")
         < text.index("def inference")
@@ -128,13 +128,13 @@ def test_names_that_stand_for_two_things_are_refused(tmp_path: Path, more: str) 
     with pytest.raises(
         Unsafe, match=r"(linear|infer|np|points) is a name of \w+\.py and another one of \w+\.py: rename"
     ):
-        put_together(program / "main.py")
+        join_modules(program / "main.py")
 
 
 def test_a_module_that_is_a_value_is_refused(tmp_path: Path) -> None:
     program = written(tmp_path, main=MODULES["main.py"] + "\nprint(dir(tr))\n")
     with pytest.raises(Unsafe, match=r"main\.py, line \d+: tr is used as a value"):
-        put_together(program / "main.py")
+        join_modules(program / "main.py")
 
 
 def test_a_folder_must_tell_where_it_begins(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

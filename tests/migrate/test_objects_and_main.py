@@ -280,11 +280,11 @@ with tf.Session() as sess:
 
 
 def test_a_main_whose_lines_mean_something_else_stays() -> None:
-    from dualgrad.migrate.convert.dissolving import dissolved
+    from dualgrad.migrate.convert.inlined_main import with_main_inlined
 
     end = "\nif __name__ == '__main__':\n    main()\n"
     plain = "import numpy as np\n\ndef main():\n    # first\n    a = np.ones(2)\n    print(a)\n"
-    whole = dissolved(plain + end, "p.py")
+    whole = with_main_inlined(plain + end, "p.py")
     assert whole is not None and "def main" not in whole.text and "    # first\n    a = np.ones(2)\n" in whole.text
     ran = subprocess.run([sys.executable, "-c", whole.text], capture_output=True, text=True, check=True)
     assert ran.stdout == "[1. 1.]\n"
@@ -295,4 +295,4 @@ def test_a_main_whose_lines_mean_something_else_stays() -> None:
         plain.replace("a = np", "max = np"),
         plain + "\nmain()\n",
     ):
-        assert dissolved(other + end, "p.py") is None, other
+        assert with_main_inlined(other + end, "p.py") is None, other

@@ -17,7 +17,7 @@ from dualgrad.migrate.check.uses import MISSES, Use
 from dualgrad.migrate.compare.findings import Comparison, Difference
 from dualgrad.migrate.compare.page import page
 from dualgrad.migrate.convert import printing
-from dualgrad.migrate.convert.calling import _filled
+from dualgrad.migrate.convert.call_sites import _filled
 from dualgrad.migrate.convert.identifiers import identifier
 from engine.explain.picture import Picture, dot, svg
 from engine.quoting import markup, one_line, printable

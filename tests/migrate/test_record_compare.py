@@ -466,3 +466,21 @@ def test_who_reads_the_output_may_stop(tmp_path: Path) -> None:
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 1
+
+
+def test_operations_of_gradients_are_seen_where_the_walk_has_become_a_program() -> None:
+    import tape_api as tf
+    from dualgrad.migrate.compare.traces import Event, tracing
+
+    x, events = tf.Variable(3.0), list[Event]()
+
+    def slope() -> None:
+        with tf.GradientTape() as tape:
+            y = tf.sin(x) * x
+        tape.gradient(y, x)
+
+    for _ in range(5):
+        slope()
+    with tracing(events):
+        slope()
+    assert [e.name for e in events] == ["sin", "multiply", "multiply", "multiply", "cos", "multiply", "add"]

@@ -50,11 +50,11 @@ MUTANTS = (
         (f"{AGREE}[a NumPy number beside a count of steps]",),
     ),
     Mutant(
-        "a product that may be NaN is not checked",
+        "a choice that a NaN needs is left out without a check",
         "engine/compiler/passes/nan_checks.py",
-        "checks.add(-smallest[i][1])",
-        "checks.discard(-smallest[i][1])",
-        ("tests/test_program_passes.py",),
+        "checks.add(-cheapest[i][1])",
+        "checks.discard(-cheapest[i][1])",
+        ("tests/test_native_groups.py",),
     ),
     Mutant(
         "arrays are joined in place along any axis",

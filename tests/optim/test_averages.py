@@ -11,7 +11,6 @@ import pytest
 import graph_api as v1
 import optim
 import tape_api as v2
-from optim.contrib import MovingAverageOptimizer
 from tests.support import assert_same_bits
 
 VALUES = [2.0, -1.0, 0.5, 4.0]
@@ -140,44 +139,3 @@ def test_averages_of_eager_variables_are_restored_by_their_names(tmp_path: Path)
     assert w.numpy() == 2.0
     with pytest.raises(ValueError, match="must have names of their own"):
         average.variables_to_restore([w, tf.Variable(1.0, name="w")])
-
-
-# ---- an optimizer that keeps averages --------------------------------------------------------------------------------
-
-
-def _averaging() -> Any:
-    return v1.contrib.opt.MovingAverageOptimizer(v1.train.GradientDescentOptimizer(0.25), 0.5)
-
-
-def test_a_swapping_saver_saves_averages_under_the_names_of_variables(tmp_path: Path) -> None:
-    tf = v1
-    with tf.Graph().as_default(), tf.Session() as session:
-        w, other = tf.Variable(4.0, name="w"), tf.Variable(7.0, trainable=False, name="other")
-        optimizer = _averaging()
-        with pytest.raises(RuntimeError, match="before creating the swapping_saver"):
-            optimizer.swapping_saver()
-        train = optimizer.minimize(w * w)
-        swapping, plain = optimizer.swapping_saver(max_to_keep=1), tf.train.Saver()
-        session.run(tf.global_variables_initializer())
-        session.run(train)
-        session.run(train)
-        average = optimizer.average(w)
-        assert session.run([w, average]) == [1.0, 2.0]
-        path = swapping.save(session, str(tmp_path / "model"))
-        plain.restore(session, path)
-        assert session.run([w, average, other]) == [2.0, 1.0, 7.0]
-        tf.train.Saver(optimizer.variables_to_restore()).restore(session, plain.save(session, str(tmp_path / "plain")))
-        assert session.run([w, average, other]) == [1.0, 1.0, 7.0]
-        swapping.restore(session, path)
-        assert session.run([w, average]) == [1.0, 2.0]
-        with pytest.raises(ValueError, match="`var_list` lacks w/ExponentialMovingAverage:0"):
-            optimizer.swapping_saver([w])
-
-
-def test_there_is_no_swapping_saver_of_eager_variables() -> None:
-    optimizer = v2.compat.v1.train.GradientDescentOptimizer(0.25)
-    averaging = MovingAverageOptimizer(optimizer, 0.5)
-    w = v2.Variable(4.0)
-    averaging.minimize(lambda: w * w, var_list=[w])
-    with pytest.raises(ValueError, match="variables_to_restore"):
-        averaging.swapping_saver()

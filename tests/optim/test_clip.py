@@ -10,14 +10,13 @@ import pytest
 import graph_api as v1
 import optim
 import tape_api as v2
+from tests.tapes import watching
 
 
 def on_tape(function: Any, *arrays: Any) -> tuple[Any, list[Any]]:
     """Results and gradients (of the sum of the first result)."""
     xs = [v2.constant(a) for a in arrays]
-    with v2.GradientTape() as tape:
-        tape.watch(xs)
-        out = function(v2, *xs)
+    tape, out = watching(xs, lambda: function(v2, *xs))
     first = out[0] if isinstance(out, tuple) else out
     return v2.nest.map_structure(lambda x: None if x is None else x.numpy(), out), [
         None if g is None else g.numpy() for g in tape.gradient(first, xs)

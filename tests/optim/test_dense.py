@@ -68,15 +68,6 @@ def test_small_variables_are_put_together_wherever_updates_are_elementwise(
     assert len(loops) == (not case.name.lower().startswith("lamb") and "ema_overwrite_frequency" not in case.arguments)
 
 
-@pytest.mark.parametrize("name", ["GradientDescent", "Momentum", "Adam", "Adagrad", "RMSProp"])
-def test_the_common_optimizers_update_in_loops(name: str, loops: list[Any]) -> None:
-    arguments = (0.1, 0.9) if name == "Momentum" else (0.1,)
-    optimizer = getattr(tf.compat.v1.train, f"{name}Optimizer")(*arguments)
-    variables = [tf.Variable([1.0, 2.0]) for _ in range(MANY)] + [tf.Variable(np.ones(LARGE, np.float32))]
-    optimizer.apply_gradients([(tf.ones_like(v), v) for v in variables])
-    assert len(loops) == 2
-
-
 def adam(size: int = LARGE) -> tuple[Any, Any, Any]:
     variable = tf.Variable(np.ones(size, np.float32))
     optimizer = tf.compat.v1.train.AdamOptimizer(0.1)

@@ -11,6 +11,7 @@ import pytest
 import graph_api as v1
 import optim
 import tape_api as v2
+from tests.tapes import watching
 
 
 @pytest.fixture
@@ -81,8 +82,7 @@ def test_a_callable_loss_with_given_variables() -> None:
 
 def test_a_recorded_loss() -> None:
     a, b = v2.Variable(2.0), v2.Variable(3.0)
-    with v2.GradientTape(persistent=True) as tape:
-        loss = a * b
+    tape, loss = watching((), lambda: a * b, persistent=True)
     optimizer = optim.GradientDescentOptimizer(0.1)
     assert [float(g) for g, _ in optimizer.compute_gradients(loss, [b, a], tape=tape)] == [2.0, 3.0]
     assert [float(g) for g, _ in optimizer.compute_gradients(loss, tape=tape)] == [3.0, 2.0]

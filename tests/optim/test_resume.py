@@ -16,7 +16,7 @@ import pytest
 import graph_api
 import optim
 import tape_api
-from optim import contrib, keras, transforms, wrappers
+from optim import keras, transforms
 from tests.optim.cases import CASES
 from tests.support import assert_same_bits
 
@@ -51,12 +51,6 @@ MAKES |= {
     for option, more in OPTIONS.items()
 }
 MAKES |= {
-    "NadamOptimizer": lambda: contrib.NadamOptimizer(0.1),
-    "AdaMaxOptimizer": lambda: contrib.AdaMaxOptimizer(0.1),
-    "LazyAdamOptimizer": lambda: contrib.LazyAdamOptimizer(0.1),
-    "AdamWOptimizer": lambda: contrib.AdamWOptimizer(0.01, 0.1),
-    "MomentumWOptimizer": lambda: contrib.MomentumWOptimizer(0.01, 0.1, 0.9),
-    "MovingAverageOptimizer": lambda: wrappers.MovingAverageOptimizer(optim.AdamOptimizer(0.1), 0.9),
     "AdamOptimizer-schedule": lambda: optim.AdamOptimizer(DECAYING),
 }
 TRANSFORMS: dict[str, Callable[[Any], Any]] = {

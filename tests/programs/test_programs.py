@@ -18,7 +18,7 @@ from tests.programs.catalogue import HERE, differences, output_of, programs, tol
 
 HOME = HERE.parents[1]
 PROGRAMS = programs()
-ALONE = ("a3c_lstm", "checkpoints", "flags_and_app")
+ALONE = ("checkpoints", "flags_and_app")
 """Programs that clear the default graph, or end their process: they have one of their own."""
 
 

@@ -10,13 +10,7 @@ ALL = ("float32", "float64", "complex128")
 WIDE = {"low": -1, "high": 2, "align": "RIGHT_LEFT"}
 
 ROWS = (
-    Row(
-        bands.take_band,
-        (real(2, 3, 4),),
-        WIDE,
-        dtypes=ALL,
-        tf=lambda tf, x: tf.linalg.diag_part(x, k=(-1, 2)),
-    ),
+    Row(bands.take_band, (real(2, 3, 4),), WIDE, dtypes=ALL, tf=lambda tf, x: tf.linalg.diag_part(x, k=(-1, 2))),
     Row(bands.put_band, (real(2, 4, 3), real(3, 4)), WIDE, wrt=(0,), dtypes=ALL),
     Row(bands.put_band, (real(4, 3), real(2, 3, 4)), WIDE, wrt=(0,), label="one for all"),
     *[
@@ -51,8 +45,9 @@ ROWS = (
     Row(
         bands.put_band,
         (real(2, 3, 4), real(2, 2, 3)),
-        call=lambda x, v: d.set_diag(x, v, k=(0, 1), align="LEFT_RIGHT"),
-        tf=lambda tf, x, v: tf.linalg.set_diag(x, v, k=(0, 1), align="LEFT_RIGHT"),
+        call=d.set_diag,
+        options={"k": (0, 1), "align": "LEFT_RIGHT"},
+        tf="linalg.set_diag",
         label="set_diag",
     ),
     Row(bands.take_band, (real(0, 3, 3),), {**WIDE, "low": 0}, label="no matrices"),

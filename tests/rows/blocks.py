@@ -15,10 +15,7 @@ def _row(label: str, dims: tuple[int, ...], call: Callable[..., Any], tf: Callab
 
 ROWS = (
     _row(
-        "depth_to_space",
-        (2, 2, 3, 8),
-        lambda x: blocks.depth_to_space(x, 2),
-        lambda tf, x: tf.nn.depth_to_space(x, 2),
+        "depth_to_space", (2, 2, 3, 8), lambda x: blocks.depth_to_space(x, 2), lambda tf, x: tf.nn.depth_to_space(x, 2)
     ),
     _row(
         "depth_to_space-channels first",
@@ -27,10 +24,7 @@ ROWS = (
         lambda tf, x: tf.transpose(tf.nn.depth_to_space(tf.transpose(x, [0, 2, 3, 1]), 2), [0, 3, 1, 2]),
     ),
     _row(
-        "space_to_depth",
-        (2, 4, 6, 2),
-        lambda x: blocks.space_to_depth(x, 2),
-        lambda tf, x: tf.nn.space_to_depth(x, 2),
+        "space_to_depth", (2, 4, 6, 2), lambda x: blocks.space_to_depth(x, 2), lambda tf, x: tf.nn.space_to_depth(x, 2)
     ),
     _row(
         "space_to_batch_nd",

@@ -44,6 +44,14 @@ def _by_qr(x: Any) -> tuple[Any, ...]:
 
 ROWS = (
     Row(
+        decompose.once_differentiable,
+        (real(3, 4), real(4)),
+        wrt=(0,),
+        call=lambda x, ends: decompose.once_differentiable(x, 0.0 * ends),
+        oracle=lambda x, ends: x + 0.0 * ends,
+        dtypes=ALL,
+    ),
+    Row(
         decompose.cholesky_op,
         (real(2, 3, 3),),
         dtypes=ALL,
@@ -52,13 +60,7 @@ ROWS = (
         oracle=lambda x: np.linalg.cholesky(x @ np.conj(x).swapaxes(-1, -2)),
         tf=lambda tf, x: tf.linalg.cholesky(tf.matmul(x, x, adjoint_b=True)),
     ),
-    Row(
-        decompose.cholesky_op,
-        (real(1, 1, low=1, high=2),),
-        label="size 1",
-        oracle=np.sqrt,
-        tf=lambda tf, x: tf.linalg.cholesky(x),
-    ),
+    Row(decompose.cholesky_op, (real(1, 1, low=1, high=2),), label="size 1", oracle=np.sqrt, tf="linalg.cholesky"),
     Row(
         decompose.eigh_op,
         (real(2, 3, 3), real(2, 3, 3)),
@@ -83,14 +85,7 @@ ROWS = (
         oracle=np.linalg.eigvalsh,
         tf=lambda tf, x: tf.linalg.eigh(x)[0],
     ),
-    Row(
-        decompose.eigvalsh_op,
-        (real(2, 3, 3),),
-        dtypes=ALL,
-        tol=10,
-        oracle=np.linalg.eigvalsh,
-        tf=lambda tf, x: tf.linalg.eigvalsh(x),
-    ),
+    Row(decompose.eigvalsh_op, (real(2, 3, 3),), dtypes=ALL, tol=10, oracle=np.linalg.eigvalsh, tf="linalg.eigvalsh"),
     Row(
         decompose.svd_op, (real(2, 4, 3), real(2, 4, 3)), dtypes=ALL, label="tall", tol=10, call=_by_svd, tf=_tf_by_svd
     ),

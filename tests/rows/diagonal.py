@@ -20,13 +20,14 @@ def _set_diag(x, diagonal):
 
 ROWS = (
     Row(d.diagonal, (real(2, 3, 4),), dtypes=ALL, oracle=lambda x: np.diagonal(x, 0, 1, 2)),
-    Row(d.diagonal, (real(2, 4, 3),), label="tall", tf=lambda tf, x: tf.linalg.diag_part(x)),
+    Row(d.diagonal, (real(2, 4, 3),), label="tall", tf="linalg.diag_part"),
     Row(
         d.diagonal,
         (real(2, 4, 3),),
-        call=lambda x: d.matrix_diag_part(x, k=-2),
+        call=d.matrix_diag_part,
+        options={"k": -2},
         oracle=lambda x: np.diagonal(x, -2, 1, 2),
-        tf=lambda tf, x: tf.linalg.diag_part(x, k=-2),
+        tf="linalg.diag_part",
         label="offset",
     ),
     Row(d.embed_diagonal, (real(2, 3), real(3, 3)), wrt=(0,), tf=lambda tf, x, ref: tf.linalg.diag(x)),
@@ -50,9 +51,10 @@ ROWS = (
     Row(
         d.matrix_diag_op,
         (real(2, 3),),
-        call=lambda x: d.matrix_diag(x, num_cols=5),
+        call=d.matrix_diag,
+        options={"num_cols": 5},
         oracle=lambda x: np.stack([np.pad(np.diag(r), ((0, 0), (0, 2))) for r in x]),
-        tf=lambda tf, x: tf.linalg.diag(x, num_cols=5),
+        tf="linalg.diag",
         label="cols",
     ),
     Row(
@@ -82,7 +84,7 @@ ROWS = (
         (real(2, 3),),
         call=d.tensor_diag,
         oracle=lambda x: np.diag(x.ravel()).reshape(2, 3, 2, 3),
-        tf=lambda tf, x: tf.linalg.tensor_diag(x),
+        tf="linalg.tensor_diag",
         label="tensor_diag",
     ),
     Row(
@@ -90,7 +92,7 @@ ROWS = (
         (real(2, 3, 2, 3),),
         call=d.tensor_diag_part,
         oracle=lambda x: np.diag(x.reshape(6, 6)).reshape(2, 3),
-        tf=lambda tf, x: tf.linalg.tensor_diag_part(x),
+        tf="linalg.tensor_diag_part",
         label="tensor_diag_part",
     ),
     Row(
@@ -104,9 +106,13 @@ ROWS = (
     Row(
         d.band_op,
         (real(3, 4),),
-        call=lambda x: d.band_part(x, -1, 1),
+        call=d.band_part,
+        args=(
+            -1,
+            1,
+        ),
         oracle=lambda x: np.tril(x, 1),
-        tf=lambda tf, x: tf.linalg.band_part(x, -1, 1),
+        tf="linalg.band_part",
         label="band_part",
     ),
     Row(d.band_op, (real(3, 4),), call=lambda x: d.triu(x, 1), oracle=lambda x: np.triu(x, 1), label="triu"),

@@ -87,14 +87,7 @@ ROWS = (
         oracle=lambda x: np.abs(np.linalg.eig(_apart(x))[1]),
         tol=100,
     ),
-    Row(
-        eig.eig_op,
-        (real(2, 3, 3),),
-        call=_sizes,
-        dtypes=ALL,
-        tol=100,
-        tf=_tf_sizes,
-    ),
+    Row(eig.eig_op, (real(2, 3, 3),), call=_sizes, dtypes=ALL, tol=100, tf=_tf_sizes),
     Row(
         eig.eigvals_op,
         (real(4), real(3)),

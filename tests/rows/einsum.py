@@ -31,9 +31,10 @@ def _tensordot(a: tuple[int, ...], b: tuple[int, ...], axes: Any) -> Row:
         einsum.einsum_op,
         (real(*a), real(*b)),
         label=f"tensordot {axes}",
-        call=lambda x, y: einsum.tensordot(x, y, axes),
+        call=einsum.tensordot,
+        args=(axes,),
         oracle=lambda x, y: np.tensordot(x, y, axes),
-        tf=lambda tf, x, y: tf.tensordot(x, y, axes),
+        tf="tensordot",
     )
 
 

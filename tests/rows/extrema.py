@@ -36,9 +36,10 @@ ROWS = (
     Row(
         extrema.reduce_max_op,
         (real(0, 3),),
-        call=lambda x: extrema.reduce_max(x, 0),
+        call=extrema.reduce_max,
+        args=(0,),
         oracle=lambda x: np.full(3, -np.inf),
-        tf=lambda tf, x: tf.reduce_max(x, 0),
+        tf="reduce_max",
         order=0,
         label="empty",
     ),

@@ -23,7 +23,7 @@ ROWS = (
         {"axis": -2, "batch_dims": 0},
         dtypes=("float32", "float64", "complex128"),
         oracle=lambda x, i: x[i],
-        tf=lambda tf, x, i: tf.gather(x, i),
+        tf="gather",
         label="first",
     ),
     Row(
@@ -55,7 +55,7 @@ ROWS = (
         (real(4, 3), fixed(2, np.int64)),
         {"axis": 0, "batch_dims": 0},
         oracle=lambda x, i: x[2],
-        tf=lambda tf, x, i: tf.gather(x, i),
+        tf="gather",
         label="scalar",
     ),
     Row(
@@ -71,16 +71,17 @@ ROWS = (
         {"axis": 0, "batch_dims": 0},
         dtypes=("float32", "float64", "complex128"),
         oracle=lambda x, i: x[i],
-        tf=lambda tf, x, i: tf.gather(x, i),
+        tf="gather",
         order=1,
         label="many",
     ),
     Row(
         g.gather_op,
         (real(3, 4), integers(3, 2, high=4)),
-        call=lambda x, i: g.gather(x, i, axis=-1, batch_dims=-1),
+        call=g.gather,
+        options={"axis": -1, "batch_dims": -1},
         oracle=lambda x, i: np.take_along_axis(x, i, 1),
-        tf=lambda tf, x, i: tf.gather(x, i, axis=-1, batch_dims=-1),
+        tf="gather",
         label="gather",
     ),
     Row(

@@ -53,9 +53,10 @@ ROWS = (
     Row(
         joining.split_op,
         (real(4, 2),),
-        call=lambda x: joining.split(x, [1, -1, 0]),
+        call=joining.split,
+        args=([1, -1, 0],),
         oracle=lambda x: [x[:1], x[1:], x[:0]],
-        tf=lambda tf, x: tf.split(x, [1, -1, 0]),
+        tf="split",
         label="sizes",
     ),
     Row(
@@ -104,7 +105,7 @@ ROWS = (
         (real(3),),
         call=lambda x: joining.unstack(x, num=3),
         oracle=list,
-        tf=lambda tf, x: tf.unstack(x),
+        tf="unstack",
         label="scalars",
     ),
 )

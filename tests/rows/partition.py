@@ -20,7 +20,7 @@ ROWS = (
         (fixed([[True, False], [True, True]]),),
         dtypes=("bool",),
         oracle=np.argwhere,
-        tf=lambda tf, x: tf.where(x),
+        tf="where",
         order=0,
     ),
     Row(
@@ -34,18 +34,13 @@ ROWS = (
     Row(
         slicing.boolean_mask_op,
         (real(4, 2), PARTS),
-        call=lambda x, p: partition.dynamic_partition(x, p, 4),
+        call=partition.dynamic_partition,
+        args=(4,),
         oracle=lambda x, p: [x[p == i] for i in range(4)],
-        tf=lambda tf, x, p: tf.dynamic_partition(x, p, 4),
+        tf="dynamic_partition",
         label="dynamic_partition",
     ),
-    Row(
-        partition.stitched_size,
-        (fixed([4, 1], np.int32),),
-        dtypes=("int32",),
-        oracle=lambda i: np.array(5),
-        order=0,
-    ),
+    Row(partition.stitched_size, (fixed([4, 1], np.int32),), dtypes=("int32",), oracle=lambda i: np.array(5), order=0),
     Row(
         scatter.tensor_scatter_update_op,
         (fixed([[3, 0], [4, 1]], np.int32), fixed(2, np.int32), real(2, 2, 3), real(3)),
@@ -65,9 +60,13 @@ ROWS = (
     Row(
         partition.reverse_sequence_op,
         (real(4, 3), integers(3, high=5)),
-        call=lambda x, n: partition.reverse_sequence(x, n, 0, 1),
+        call=partition.reverse_sequence,
+        args=(
+            0,
+            1,
+        ),
         oracle=lambda x, n: _reversed(x.T, n).T,
-        tf=lambda tf, x, n: tf.reverse_sequence(x, n, 0, 1),
+        tf="reverse_sequence",
         label="public",
     ),
     Row(
@@ -76,7 +75,7 @@ ROWS = (
         call=lambda n: partition.sequence_mask(n),
         dtypes=("int32",),
         oracle=lambda n: n[..., None] > np.arange(3),
-        tf=lambda tf, n: tf.sequence_mask(n),
+        tf="sequence_mask",
         order=0,
         label="sequence_mask",
     ),

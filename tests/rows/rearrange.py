@@ -24,14 +24,14 @@ ROWS = (
         (real(2, 3), fixed([2, 3], np.int32)),
         dtypes=ALL,
         oracle=lambda x, m: np.tile(x, m),
-        tf=lambda tf, x, m: tf.tile(x, m),
+        tf="tile",
     ),
     Row(
         rearrange.tile_op,
         (real(2, 3), fixed([0, 1], np.int32)),
         call=rearrange.tile,
         oracle=lambda x, m: np.tile(x, m),
-        tf=lambda tf, x, m: tf.tile(x, m),
+        tf="tile",
         label="none",
     ),
     Row(
@@ -51,9 +51,10 @@ ROWS = (
     Row(
         gather.gather_op,
         (real(3, 2), fixed([2, 0, 1], np.int32)),
-        call=lambda x, r: rearrange.repeat(x, r, 0),
+        call=rearrange.repeat,
+        args=(0,),
         oracle=lambda x, r: np.repeat(x, r, 0),
-        tf=lambda tf, x, r: tf.repeat(x, r, 0),
+        tf="repeat",
         label="repeat",
     ),
     Row(
@@ -61,7 +62,7 @@ ROWS = (
         (real(2, 2), fixed(2, np.int32)),
         call=rearrange.repeat,
         oracle=np.repeat,
-        tf=lambda tf, x, r: tf.repeat(x, r),
+        tf="repeat",
         label="repeat-flat",
     ),
     Row(
@@ -75,9 +76,11 @@ ROWS = (
     Row(
         rearrange.pad_op,
         (real(2, 4),),
-        call=lambda x: rearrange.pad(x, [[1, 0], [2, 1]], constant_values=3),
+        call=rearrange.pad,
+        args=([[1, 0], [2, 1]],),
+        options={"constant_values": 3},
         oracle=lambda x: np.pad(x, ((1, 0), (2, 1)), constant_values=3),
-        tf=lambda tf, x: tf.pad(x, [[1, 0], [2, 1]], constant_values=3),
+        tf="pad",
         label="value",
     ),
     Row(
@@ -92,9 +95,10 @@ ROWS = (
     Row(
         rearrange.pad_op,
         (real(2, 4), fixed([[2, 1], [0, 4]], np.int32)),
-        call=lambda x, p: rearrange.pad(x, p, "SYMMETRIC"),
+        call=rearrange.pad,
+        args=("SYMMETRIC",),
         oracle=lambda x, p: np.pad(x, p, "symmetric"),
-        tf=lambda tf, x, p: tf.pad(x, p, "SYMMETRIC"),
+        tf="pad",
         label="symmetric",
     ),
     Row(
@@ -131,9 +135,13 @@ ROWS = (
     Row(
         rearrange.roll_op,
         (real(3, 4),),
-        call=lambda x: rearrange.roll(x, 1, 0),
+        call=rearrange.roll,
+        args=(
+            1,
+            0,
+        ),
         oracle=lambda x: np.roll(x, 1, 0),
-        tf=lambda tf, x: tf.roll(x, 1, 0),
+        tf="roll",
         label="roll",
     ),
     Row(
@@ -149,15 +157,16 @@ ROWS = (
         (real(2), real(3), real()),
         call=lambda *v: rearrange.meshgrid(*v),
         oracle=lambda *v: np.meshgrid(*v),
-        tf=lambda tf, *v: tf.meshgrid(*v),
+        tf="meshgrid",
         label="meshgrid",
     ),
     Row(
         shape.broadcast_to_op,
         (real(2), real(3)),
-        call=lambda *v: rearrange.meshgrid(*v, indexing="ij"),
+        call=rearrange.meshgrid,
+        options={"indexing": "ij"},
         oracle=lambda *v: np.meshgrid(*v, indexing="ij"),
-        tf=lambda tf, *v: tf.meshgrid(*v, indexing="ij"),
+        tf="meshgrid",
         label="meshgrid-ij",
     ),
 )

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.special as sp
 
 from engine.core.op import Op
+from engine.ops import complexes
 from engine.ops import scipy_special as ops
 from tests.row import Generator, Row, fixed, positive, real, unit
 
@@ -44,11 +45,13 @@ ROWS = (
     _row(ops.huber, positive(4), fixed([0.3, -0.2, 5.0, -7.0], np.float64)),
     _row(ops.owens_t, real(3, 4), real(4)),
     _row(
-        ops.wofz_by_order,
-        fixed([0.3 + 0.4j, -2.0 + 0.1j, 8.0 + 0.5j, 1.0 - 1.0j], np.complex128),
+        ops.wofz_slope,
+        *[fixed([0.3 + 0.4j, -2.0 + 0.1j, 8.0 + 0.5j, 1.0 - 1.0j], np.complex128)] * 2,
         params={"times": 1},
+        wrt=(1,),
+        call=lambda w, z: ops.wofz_slope(ops.wofz_op(z), z, times=1),
         dtypes=("complex128",),
-        oracle=lambda z: 2j / np.sqrt(np.pi) - 2 * z * sp.wofz(z),
+        oracle=lambda w, z: 2j / np.sqrt(np.pi) - 2 * z * sp.wofz(z),
     ),
     *[
         _row(
@@ -90,34 +93,65 @@ ROWS = (
         oracle=lambda x, c: (np.exp(c * x) * (c * x - 1) + 1) / c**2,
         tol=1e4,
     ),
-    _row(
-        ops.beta_slope,
-        positive(3, 4),
-        positive(4),
-        oracle=lambda a, b: sp.beta(a, b) * (sp.psi(a) - sp.psi(a + b)),
-        tol=100,
-    ),
-    _row(
-        ops.beta_moment,
-        positive(3, 4),
-        positive(4),
-        params={"first": 1, "second": 1},
-        oracle=lambda a, b: (
-            sp.beta(a, b) * ((sp.psi(a) - sp.psi(a + b)) * (sp.psi(b) - sp.psi(a + b)) - sp.polygamma(1, a + b))
-        ),
-        tol=100,
-    ),
-    _row(ops.voigt_profile, real(3, 4), positive(4), positive(4)),
+    *[
+        _row(
+            slope,
+            *[positive(4)] * 2,
+            positive(3, 4),
+            *more,
+            params={"times": (1, *[0] * len(more))},
+            wrt=tuple(range(2, 3 + len(more))),
+            call=lambda given, out, *args, op=op, slope=slope, given_by=given_by, more=more: slope(
+                given_by(op(*args), *args), op(*args), *args, times=(1, *[0] * len(more))
+            ),
+            oracle=lambda given, out, *args, op=op, given_by=given_by: given_by(getattr(sp, op.name)(*args), *args),
+            tol=100,
+        )
+        for op, slope, given_by, more in (
+            (ops.rgamma, ops.rgamma_slope, lambda out, x: -out * sp.psi(x), ()),
+            (ops.beta, ops.beta_slope, lambda out, a, b: out * (sp.psi(a) - sp.psi(a + b)), (positive(4),)),
+            (ops.poch, ops.poch_slope, lambda out, z, m: out * (sp.psi(z + m) - sp.psi(z)), (positive(4),)),
+            (
+                ops.binom,
+                ops.binom_slope,
+                lambda out, n, k: out * (sp.psi(n + 1) - sp.psi(n - k + 1)),
+                (real(4, low=0.2, high=0.4),),
+            ),
+        )
+    ],
     _row(
         ops.voigt,
+        *[positive(4)] * 2,
         real(3, 4),
         positive(4),
         positive(4),
-        params={"times": 1, "turns": 0},
-        oracle=lambda x, s, g: _difference(lambda v: sp.voigt_profile(v, s, g), x),
-        tol=1e5,
+        params={"times": 0, "turns": 0},
+        wrt=(2, 3, 4),
+        call=lambda u, v, x, s, g: _voigt(x, s, g),
+        oracle=lambda u, v, x, s, g: sp.voigt_profile(x, s, g),
+        tol=1000,
     ),
     _row(ops.within_one, real(3, 4), oracle=lambda x: x / np.sqrt(1 + x * x)),
+    _row(
+        ops.erfcx_curve,
+        *[fixed([0.3, -1.2, 6.5, 8.5], np.float64)] * 3,
+        wrt=(2,),
+        call=lambda *values: ops.erfcx_curve(
+            _slope_of(ops.erfcx, ops.erfcx_slope, values[2]), ops.erfcx(values[2]), values[2]
+        ),
+        oracle=lambda *values: (4 * values[2] ** 2 + 2) * sp.erfcx(values[2]) - 4 * values[2] / np.sqrt(np.pi),
+        tol=1e5,
+    ),
+    _row(
+        ops.log_ndtr_curve,
+        *[fixed([0.3, -1.2, 2.5, -8.5], np.float64)] * 3,
+        wrt=(2,),
+        call=lambda *values: ops.log_ndtr_curve(
+            _slope_of(ops.log_ndtr, ops.log_ndtr_slope, values[2]), ops.log_ndtr(values[2]), values[2]
+        ),
+        oracle=lambda *values: -_normal_slope(values[2]) * (values[2] + _normal_slope(values[2])),
+        tol=1e4,
+    ),
     _row(
         ops.erfcx_slope,
         fixed([0.3, -1.2, 6.5, 8.5], np.float64),
@@ -189,6 +223,15 @@ ROWS = (
         label="another branch",
     ),
 )
+
+
+def _voigt(x: Any, sigma: Any, gamma: Any) -> Any:
+    w = ops.wofz_op(complexes.complex(x * (np.sqrt(0.5) / sigma), gamma * (np.sqrt(0.5) / sigma)))
+    return ops.voigt(complexes.real(w), complexes.imag(w), x, sigma, gamma, times=0, turns=0)
+
+
+def _slope_of(op: Any, slope: Any, x: Any) -> Any:
+    return slope(op(x), x)
 
 
 def _normal_slope(x: Any) -> Any:

@@ -14,12 +14,7 @@ ASCENDING = fixed([0, 0, 2, 2, 2], np.int32)
 FOUR = fixed(4, np.int32)
 
 ROWS = (
-    Row(
-        segment.unsegment,
-        (real(3, 2), ANY_ORDER),
-        dtypes=ALL,
-        oracle=lambda x, i: np.where(i[:, None] < 0, 0, x[i]),
-    ),
+    Row(segment.unsegment, (real(3, 2), ANY_ORDER), dtypes=ALL, oracle=lambda x, i: np.where(i[:, None] < 0, 0, x[i])),
     Row(
         segment.segment_sum_like,
         (real(5, 2), ANY_ORDER, real(3, 2)),
@@ -32,13 +27,14 @@ ROWS = (
         (real(5, 2), ANY_ORDER, FOUR),
         dtypes=ALL,
         oracle=lambda x, i, n: np.stack([x[i == k].sum(0) for k in range(4)]),
-        tf=lambda tf, x, i, n: tf.math.unsorted_segment_sum(x, i, n),
+        tf="math.unsorted_segment_sum",
     ),
     Row(
         segment.unsorted_segment_sum_op,
         (real(2, 3, 2), fixed([[0, 1, 1], [2, 0, -1]])),
-        call=lambda x, i: segment.unsorted_segment_sum(x, i, 3),
-        tf=lambda tf, x, i: tf.math.unsorted_segment_sum(x, i, 3),
+        call=segment.unsorted_segment_sum,
+        args=(3,),
+        tf="math.unsorted_segment_sum",
         label="matrix of ids",
     ),
     Row(
@@ -71,13 +67,13 @@ ROWS = (
         segment.unsorted_segment_prod_op,
         (real(5, 2), ANY_ORDER, FOUR),
         oracle=lambda x, i, n: np.stack([x[i == k].prod(0) for k in range(4)]),
-        tf=lambda tf, x, i, n: tf.math.unsorted_segment_prod(x, i, n),
+        tf="math.unsorted_segment_prod",
     ),
     Row(
         segment.unsorted_segment_prod_op,
         (fixed([0.0, 2.0, 3.0, 0.0, 0.0, 5.0], np.float64), fixed([0, 0, 0, 1, 1, 1], np.int32), fixed(2, np.int32)),
         dtypes=("float64",),
-        tf=lambda tf, x, i, n: tf.math.unsorted_segment_prod(x, i, n),
+        tf="math.unsorted_segment_prod",
         label="zeros",
     ),
     Row(
@@ -85,28 +81,12 @@ ROWS = (
         (real(5, 2), ASCENDING),
         dtypes=ALL,
         oracle=lambda x, i: np.stack([x[i == k].sum(0) for k in range(3)]),
-        tf=lambda tf, x, i: tf.math.segment_sum(x, i),
+        tf="math.segment_sum",
     ),
     Row(
-        segment.segment_sum_op,
-        (real(5, 2), ASCENDING),
-        call=segment.segment_mean,
-        tf=lambda tf, x, i: tf.math.segment_mean(x, i),
-        label="mean",
+        segment.segment_sum_op, (real(5, 2), ASCENDING), call=segment.segment_mean, tf="math.segment_mean", label="mean"
     ),
-    Row(
-        segment.segment_max_op,
-        (distinct(5, 2), ASCENDING),
-        tf=lambda tf, x, i: tf.math.segment_max(x, i),
-    ),
-    Row(
-        segment.segment_min_op,
-        (distinct(5, 2), ASCENDING),
-        tf=lambda tf, x, i: tf.math.segment_min(x, i),
-    ),
-    Row(
-        segment.segment_prod_op,
-        (real(5, 2), ASCENDING),
-        tf=lambda tf, x, i: tf.math.segment_prod(x, i),
-    ),
+    Row(segment.segment_max_op, (distinct(5, 2), ASCENDING), tf="math.segment_max"),
+    Row(segment.segment_min_op, (distinct(5, 2), ASCENDING), tf="math.segment_min"),
+    Row(segment.segment_prod_op, (real(5, 2), ASCENDING), tf="math.segment_prod"),
 )

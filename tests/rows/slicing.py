@@ -18,12 +18,7 @@ def _mask_back_oracle(ct, like, mask):
 
 
 ROWS = (
-    Row(
-        slicing.boolean_mask_op,
-        (real(2, 3, 4), MASK),
-        oracle=lambda x, m: x[m],
-        tf=lambda tf, x, m: tf.boolean_mask(x, m),
-    ),
+    Row(slicing.boolean_mask_op, (real(2, 3, 4), MASK), oracle=lambda x, m: x[m], tf="boolean_mask"),
     Row(
         slicing.boolean_mask_op,
         (real(4, 2, 3), MASK),
@@ -42,11 +37,7 @@ ROWS = (
         label="getitem",
     ),
     Row(
-        slicing.boolean_mask_back_op,
-        (real(4, 3), real(4, 2, 3), MASK),
-        {"axis": 1},
-        wrt=(0,),
-        oracle=_mask_back_oracle,
+        slicing.boolean_mask_back_op, (real(4, 3), real(4, 2, 3), MASK), {"axis": 1}, wrt=(0,), oracle=_mask_back_oracle
     ),
     Row(
         indexing.getitem_op,
@@ -69,20 +60,22 @@ ROWS = (
         (real(4, 5), fixed([1, 2], np.int32), fixed([2, -1], np.int32)),
         call=slicing.slice,
         oracle=lambda x, b, s: x[1:3, 2:],
-        tf=lambda tf, x, b, s: tf.slice(x, b, s),
+        tf="slice",
         static=True,
         label="slice-vectors",
     ),
     Row(
         indexing.getitem_op,
         (real(4, 5, 3),),
-        call=lambda x: slicing.strided_slice(
-            x, [1, 0, 3, 0], [0, 0, 0, 2], [-1, 1, 1, 2], end_mask=1, new_axis_mask=2, shrink_axis_mask=4
+        call=slicing.strided_slice,
+        args=(
+            [1, 0, 3, 0],
+            [0, 0, 0, 2],
+            [-1, 1, 1, 2],
         ),
+        options={"end_mask": 1, "new_axis_mask": 2, "shrink_axis_mask": 4},
         oracle=lambda x: x[1::-1, None, 3, 0:2:2],
-        tf=lambda tf, x: tf.strided_slice(
-            x, [1, 0, 3, 0], [0, 0, 0, 2], [-1, 1, 1, 2], end_mask=1, new_axis_mask=2, shrink_axis_mask=4
-        ),
+        tf="strided_slice",
         label="strided_slice",
     ),
 )

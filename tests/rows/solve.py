@@ -21,22 +21,17 @@ def regular(*shape: int) -> Generator:
 
 
 ROWS = (
-    Row(solve.inverse_op, (regular(3, 3),), dtypes=ALL, oracle=np.linalg.inv, tf=lambda tf, x: tf.linalg.inv(x)),
+    Row(solve.inverse_op, (regular(3, 3),), dtypes=ALL, oracle=np.linalg.inv, tf="linalg.inv"),
     Row(
         solve.inverse_op,
         (regular(2, 3, 3),),
         dtypes=ALL,
         label="adjoint",
-        call=lambda x: solve.inv(x, adjoint=True),
-        tf=lambda tf, x: tf.linalg.inv(x, adjoint=True),
+        call=solve.inv,
+        options={"adjoint": True},
+        tf="linalg.inv",
     ),
-    Row(
-        solve.solve_op,
-        (regular(3, 3), real(3, 2)),
-        dtypes=ALL,
-        oracle=np.linalg.solve,
-        tf=lambda tf, a, b: tf.linalg.solve(a, b),
-    ),
+    Row(solve.solve_op, (regular(3, 3), real(3, 2)), dtypes=ALL, oracle=np.linalg.solve, tf="linalg.solve"),
     Row(
         solve.solve_op,
         (regular(4, 3, 3), real(4, 3, 2)),
@@ -55,15 +50,16 @@ ROWS = (
         {"lower": True},
         dtypes=ALL,
         oracle=lambda a, b: scipy.linalg.solve_triangular(a, b, lower=True),
-        tf=lambda tf, a, b: tf.linalg.triangular_solve(a, b),
+        tf="linalg.triangular_solve",
     ),
     Row(
         solve.triangular_solve_op,
         (regular(4, 3, 3), real(4, 3, 2)),
         dtypes=ALL,
         label="upper adjoint",
-        call=lambda a, b: solve.triangular_solve(a, b, lower=False, adjoint=True),
-        tf=lambda tf, a, b: tf.linalg.triangular_solve(a, b, lower=False, adjoint=True),
+        call=solve.triangular_solve,
+        options={"lower": False, "adjoint": True},
+        tf="linalg.triangular_solve",
     ),
     Row(
         solve.triangular_solve_op,
@@ -78,7 +74,7 @@ ROWS = (
         (regular(3, 3), real(3, 2)),
         label="cholesky_solve",
         call=solve.cholesky_solve,
-        tf=lambda tf, a, b: tf.linalg.cholesky_solve(a, b),
+        tf="linalg.cholesky_solve",
     ),
     Row(solve.triangle, (real(2, 3, 4),), {"lower": True}, dtypes=ALL, oracle=np.tril),
     Row(

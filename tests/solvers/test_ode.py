@@ -12,6 +12,7 @@ import scipy.linalg
 import graph_api
 import tape_api as tf
 from tests.solvers.differences import differences
+from tests.tapes import gradient_in, watching
 
 T = tf.transforms
 solve_ivp, odeint = tf.experimental.scipy.integrate.solve_ivp, tf.experimental.scipy.integrate.odeint
@@ -154,9 +155,7 @@ def test_a_graph_says_what_it_cannot_know() -> None:
 def test_functions_run_as_programs() -> None:
     @tf.function
     def both(rate: Any) -> Any:
-        with tf.GradientTape() as tape:
-            tape.watch(rate)
-            y = decayed(rate)
+        tape, y = watching(rate, lambda: decayed(rate))
         return y, tape.gradient(y, rate)
 
     for rate in (0.5, 0.7, 0.9):
@@ -171,8 +170,7 @@ def test_batches_and_variables() -> None:
     ends = T.vmap(lambda t: solve_ivp(lambda t, y: -y, (0.0, 5.0), [1.0], t_eval=np.stack([t]), **CLOSE).y[0, 0])
     np.testing.assert_allclose(ends(rates), np.exp(-rates), rtol=1e-8)
     rate = tf.Variable(0.5, dtype=tf.float64)
-    with tf.GradientTape() as tape:
-        y = decayed(rate)
+    tape, y = watching((), lambda: decayed(rate))
     assert np.isclose(tape.gradient(y, rate), -2 * np.exp(-1.0))
 
 
@@ -222,10 +220,7 @@ def test_right_hand_sides_of_all_kinds() -> None:
     rate, matrix = tf.constant(0.5, tf.float64), tf.Variable([[0.0, 1.0], [-1.0, 0.0]], dtype=tf.float64)
 
     def by_a_tape(t: Any, y: Any) -> Any:
-        with tf.GradientTape() as tape:
-            tape.watch(y)
-            energy = tf.reduce_sum(y**2) * rate
-        return -tape.gradient(energy, y)
+        return -gradient_in(y, lambda: tf.reduce_sum(y**2) * rate)
 
     ways: dict[str, Any] = {
         "a tape": (by_a_tape, np.exp(-1.0)),
@@ -237,10 +232,12 @@ def test_right_hand_sides_of_all_kinds() -> None:
     for name, (slope, wanted) in ways.items():
         last = solve_ivp(slope, (0.0, 1.0), [1.0, 1.0], t_eval=[1.0], **CLOSE).y[0, 0]
         assert np.isclose(last, wanted, rtol=1e-7), name
-    with tf.GradientTape() as tape:
-        last = solve_ivp(lambda t, y: tf.linalg.matvec(matrix, y), (0.0, 1.0), [1.0, 0.0], t_eval=[1.0], **CLOSE).y[
+    tape, last = watching(
+        (),
+        lambda: solve_ivp(lambda t, y: tf.linalg.matvec(matrix, y), (0.0, 1.0), [1.0, 0.0], t_eval=[1.0], **CLOSE).y[
             0, 0
-        ]
+        ],
+    )
     assert np.isclose(last, np.cos(1.0))
     # the derivative of expm(A)[0, 0] by central differences
     wanted = differences(lambda a: scipy.linalg.expm(a)[0, 0], matrix.numpy())

@@ -554,7 +554,11 @@ BESSEL = {
         name: Function(
             getattr(sp, name),
             truth,
-            [(float(v), x) for v in (0, 1, 2, 2.5) for x in (*FEW[1:], *([0.0] if zero and v != 2.5 else []))],
+            [
+                (float(v), x)
+                for v in (0, 1, 2, 2.5)
+                for x in (*FEW[1:], *([1e4] if name[-1] == "e" else []), *([0.0] if zero and v != 2.5 else []))
+            ],
             carries=[False, True],
             derivative=_NEIGHBORS.get(name),
         )
@@ -571,7 +575,7 @@ BESSEL = {
         f"{name} in the order": Function(
             lambda v, x, name=name: getattr(sp, name)(v, x),
             truth,
-            grid((0.3, 1, 2.5, 7), (0.01, 0.5, 3, 20)),
+            grid((0.3, 1, 2.5, 7, 12.5, 30), (0.01, 0.5, 3, 20)),
             carries=[True, False],
         )
         for name, truth in (

@@ -161,3 +161,43 @@ def test_slopes_in_shapes_do_not_depend_on_what_stands_beside() -> None:
     ):
         alone = [kernel(*[v[i : i + 1] for v in arguments])[0] for i in range(60)]
         np.testing.assert_array_equal(kernel(*arguments), alone)
+
+
+@pytest.mark.parametrize(
+    ("function", "at"),
+    [
+        (sp.hyperu, (1e9, 2.5, 1.0)),
+        (sp.hyperu, (1.5, -1e9, 1.0)),
+        (sp.hyp1f1, (1e9, 100.0, -0.5)),
+        (sp.yv, (1e9, 1e18)),
+        (sp.struve, (1e9, 1e18)),
+        (lambda n, x: sp.spherical_jn(10**8, x), (1.0, 1e9)),
+        (lambda n, x: sp.spherical_yn(10**8, x), (1.0, -1e9)),
+    ],
+)
+def test_steps_that_never_end_are_not_taken(function, at: tuple[float, ...]) -> None:  # type: ignore[no-untyped-def]
+    """SciPy takes a step for each unit of these orders; a test that hangs fails."""
+    assert math.isnan(float(function(*[tf.constant(v, tf.float64) for v in at])))
+    assert math.isnan(slope(function, *at, wrt=len(at) - 1))
+
+
+def test_what_underflows_takes_no_steps() -> None:
+    assert slope(sp.hyp1f1, 1000.0, 7.0, -1e15, wrt=2) == 0.0
+    assert slope(lambda x: sp.polygamma(1, x), -1e7 - 0.25) == pytest.approx(124.02510672119926, rel=1e-6)
+
+
+def test_scaled_bessel_functions_far_out() -> None:
+    for function, factor in ((sp.ive, 0.5 / math.pi), (sp.kve, 0.5 * math.pi)):
+        for x in (1e5, 1e8, 1e20):
+            value = math.sqrt(factor / x)
+            assert slope(function, 2.5, x, wrt=1) == pytest.approx(-0.5 * value / x, rel=1e-4 * 1e5 / x + 1e-13)
+
+
+def test_mixed_derivatives_of_beta_near_a_pole() -> None:
+    def by_both(a: float, b: float) -> float:
+        return slope(lambda x: tf.transforms.grad(lambda y: sp.beta(x, y))(tf.constant(b, tf.float64)), a)
+
+    # mpmath, 60 digits
+    assert by_both(0.01, -1.5) == pytest.approx(12.047437051447893, rel=1e-12)
+    assert by_both(-1.5, 0.01) == pytest.approx(12.047437051447893, rel=1e-12)
+    assert math.isnan(by_both(1e-8, -1.5))

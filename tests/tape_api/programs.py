@@ -1,8 +1,7 @@
 """Programs written for TensorFlow 2, as functions of the module that they import as ``tf``.
 
-Each returns a structure of what it computed. `test_classic_programs` runs them here and knows what must come out;
-`tests/test_tape_tensorflow.py` compares them with real TensorFlow. Random numbers come from NumPy and weights are
-given, so that both compute the same.
+Each returns a structure of what it computed; ``outputs.json`` keeps what TensorFlow gives (`tests.outputs`). Random
+numbers come from NumPy and weights are given, so that both compute the same.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import gc
 import itertools
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 import tape_api as tf
+from tests.tapes import gradient_in, watching
 
 RNG = np.random.default_rng(7)
 
@@ -76,8 +78,7 @@ def test_training_steps(name: str, sizes: tuple[int, ...]) -> None:
 
         @tf.function
         def step(x: Any, y: Any) -> Any:
-            with tf.GradientTape() as tape:
-                loss = tf.reduce_mean((tf.tanh(x @ variables[0]) @ variables[1] - y) ** 2)
+            tape, loss = watching((), lambda: tf.reduce_mean((tf.tanh(x @ variables[0]) @ variables[1] - y) ** 2))
             optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
             return loss
 
@@ -96,8 +97,7 @@ def test_rows_of_an_embedding() -> None:
 
         @tf.function
         def step(words: Any) -> Any:
-            with tf.GradientTape() as tape:
-                loss = tf.reduce_sum(tf.nn.embedding_lookup(variable, words) ** 2)
+            tape, loss = watching((), lambda: tf.reduce_sum(tf.nn.embedding_lookup(variable, words) ** 2))
             optimizer.apply_gradients([(tape.gradient(loss, variable), variable)])
             variable.scatter_nd_add([[0]], [[1.0, 2.0, 3.0]])
             return loss
@@ -114,10 +114,9 @@ def test_second_derivatives_draws_and_structures() -> None:
             noise = tf.random.normal(tf.shape(x), seed=5) + tf.random.uniform([])
             with tf.GradientTape() as outer:
                 outer.watch(x)
-                with tf.GradientTape() as inner:
-                    inner.watch(x)
-                    y = tf.reduce_sum(tf.sin(x * options["scale"]) * tf.cast(x, tf.float64) ** 3)
-                first = inner.gradient(y, x)
+                first = gradient_in(
+                    x, lambda: tf.reduce_sum(tf.sin(x * options["scale"]) * tf.cast(x, tf.float64) ** 3)
+                )
             return {"noise": noise, "both": (first, outer.gradient(first, x)), "none": None, "count": len(options)}
 
         return compute, []
@@ -249,10 +248,7 @@ def test_once_for_each_combination() -> None:
 
 def test_one_tensor_given_twice() -> None:
     def difference(a: Any, b: Any) -> Any:
-        with tf.GradientTape() as tape:
-            tape.watch(a)
-            y = a * b
-        return tape.gradient(y, a)
+        return gradient_in(a, lambda: a * b)
 
     function = tf.function(difference)
     x, y = tf.constant(3.0), tf.constant(5.0)
@@ -371,10 +367,7 @@ def test_jacobians_are_part_of_a_program(name: str) -> None:
 def neighbors_jacobian(form: str, use: Any = lambda found: found) -> Any:
     @tf.function
     def function(x: Any) -> Any:
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = x[1:] * x[:-1]
-        return use(tape.jacobian(y, x, format=form))
+        return use(gradient_in(x, lambda: x[1:] * x[:-1], method="jacobian", format=form))
 
     return function
 
@@ -451,10 +444,7 @@ VARYING: dict[str, Callable[[Any], Any]] = {
 
 
 def _of_a_mask(x: Any) -> Any:
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = tf.reduce_sum(tf.boolean_mask(x, x > 1) ** 2)
-    return tape.gradient(y, x)
+    return gradient_in(x, lambda: tf.reduce_sum(tf.boolean_mask(x, x > 1) ** 2))
 
 
 @pytest.mark.parametrize("name", VARYING)
@@ -562,11 +552,16 @@ def test_threads() -> None:
     assert float(v) == 800.0
 
 
-def test_nothing_of_the_first_call_is_kept() -> None:
+@pytest.mark.parametrize("taped", [False, True])
+def test_nothing_of_the_first_call_is_kept(taped: bool) -> None:
     function, _ = count(lambda x: tf.sin(x) * 2)
     x = tf.constant(numbers(1000))
-    given, found = weakref.ref(x), weakref.ref(function(x))
-    del x
+    with tf.GradientTape() if taped else contextlib.nullcontext() as tape:
+        if tape:
+            tape.watch(x)
+        y = function(x)
+    given, found = weakref.ref(x), weakref.ref(y)
+    del x, y, tape
     gc.collect()
     assert given() is None and found() is None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,35 +13,10 @@ import graph_api
 import tape_api as tf
 from tape_api.tracing import is_symbolic
 from tests.tape_api.test_function import is_a_program
+from tests.tapes import watching
 
 X = np.random.default_rng(5).normal(size=(6, 3)).astype(np.float32)
 W = np.random.default_rng(6).normal(size=3).astype(np.float32)
-
-
-def _scan(t: Any, x: Any, w: Any) -> Any:
-    return t.scan(lambda h, row: t.tanh(h * w + row), x, t.zeros([3]))
-
-
-def _scan_of_pairs(t: Any, x: Any, w: Any) -> Any:
-    first, second = t.scan(lambda s, row: (s[0] * w + row[0], s[1] + row[1] * s[0]), (x, x * x), reverse=True)
-    return first * second
-
-
-def _map(t: Any, x: Any, w: Any) -> Any:
-    return t.map_fn(lambda row: (row * w, t.reduce_sum(row) * w), x, dtype=(t.float32, t.float32))[1]
-
-
-def _folds(t: Any, x: Any, w: Any) -> Any:
-    return t.foldl(lambda s, row: s * w + t.sin(row), x) + t.foldr(lambda s, row: s + row * w, x, t.ones([3]))
-
-
-def _while(t: Any, x: Any, w: Any) -> Any:
-    return t.while_loop(lambda i, h: i < 4, lambda i, h: (i + 1, t.tanh(h * w)), (0, x))[1]
-
-
-def _until(t: Any, x: Any, w: Any) -> Any:
-    norm = t.reduce_sum(x * x)
-    return t.while_loop(lambda h, y: t.reduce_sum(h * h) > 0.1, lambda h, y: (h * 0.5, y + h * w), (x, x * norm))[1]
 
 
 def _limited(t: Any, x: Any, w: Any) -> Any:
@@ -54,10 +30,6 @@ def _nested(t: Any, x: Any, w: Any) -> Any:
         return i + 1, t.cond(t.reduce_sum(inner) > 0.0, lambda: inner * 0.5, lambda: h - inner)
 
     return t.while_loop(lambda i, h: i < 4, outer, (0, x))[1]
-
-
-def _branch(t: Any, x: Any, w: Any) -> Any:
-    return t.cond(t.reduce_sum(x) > 0.0, lambda: x * w, lambda: t.exp(x) + w)
 
 
 def _case(t: Any, x: Any, w: Any) -> Any:
@@ -78,9 +50,24 @@ def _array(t: Any, x: Any, w: Any) -> Any:
 
 
 PROGRAMS: dict[str, Callable[..., Any]] = {
-    "scan": _scan, "scan of pairs": _scan_of_pairs, "map": _map, "folds": _folds, "while": _while, "until": _until,
-    "limited": _limited, "nested": _nested, "branch": _branch, "case": _case, "array": _array,
-}  # fmt: skip
+    "scan": lambda t, x, w: t.scan(lambda h, row: t.tanh(h * w + row), x, t.zeros([3])),
+    "scan of pairs": lambda t, x, w: math.prod(
+        t.scan(lambda s, row: (s[0] * w + row[0], s[1] + row[1] * s[0]), (x, x * x), reverse=True)
+    ),
+    "map": lambda t, x, w: t.map_fn(lambda row: (row * w, t.reduce_sum(row) * w), x, dtype=(t.float32, t.float32))[1],
+    "folds": lambda t, x, w: (
+        t.foldl(lambda s, row: s * w + t.sin(row), x) + t.foldr(lambda s, row: s + row * w, x, t.ones([3]))
+    ),
+    "while": lambda t, x, w: t.while_loop(lambda i, h: i < 4, lambda i, h: (i + 1, t.tanh(h * w)), (0, x))[1],
+    "until": lambda t, x, w: t.while_loop(
+        lambda h, y: t.reduce_sum(h * h) > 0.1, lambda h, y: (h * 0.5, y + h * w), (x, x * t.reduce_sum(x * x))
+    )[1],
+    "limited": _limited,
+    "nested": _nested,
+    "branch": lambda t, x, w: t.cond(t.reduce_sum(x) > 0.0, lambda: x * w, lambda: t.exp(x) + w),
+    "case": _case,
+    "array": _array,
+}
 
 
 def taped(program: Callable[..., Any], x: Any, w: Any) -> list[Any]:
@@ -118,9 +105,7 @@ def test_second_derivatives_and_jacobians_agree_up_to_rounding(name: str) -> Non
     def derived(x: Any, w: Any) -> Any:
         with tf.GradientTape(persistent=True) as outer:
             outer.watch([x, w])
-            with tf.GradientTape() as inner:
-                inner.watch([x, w])
-                loss = tf.reduce_sum(PROGRAMS[name](tf, x, w) ** 2)
+            inner, loss = watching([x, w], lambda: tf.reduce_sum(PROGRAMS[name](tf, x, w) ** 2))
             total = sum(tf.reduce_sum(g * g) for g in inner.gradient(loss, [x, w]))
             y = PROGRAMS[name](tf, x, w)
         return [*outer.gradient(total, [x, w]), outer.jacobian(y, w)]
@@ -186,8 +171,7 @@ def test_an_optimizer_steps_in_a_loop() -> None:
 
         def train(n: Any, w: Any = w, optimizer: Any = optimizer) -> Any:
             def body(i: Any, _: Any) -> Any:
-                with tf.GradientTape() as tape:
-                    loss = tf.reduce_sum((X @ w[:, None] - 1.0) ** 2)
+                tape, loss = watching((), lambda: tf.reduce_sum((X @ w[:, None] - 1.0) ** 2))
                 optimizer.apply_gradients([(tape.gradient(loss, w), w)])
                 return i + 1, loss
 
@@ -291,8 +275,7 @@ def test_layers_that_recur_are_loops() -> None:
     layer(x)
 
     def gradient(x: Any) -> Any:
-        with tf.GradientTape() as tape:
-            y = tf.reduce_sum(layer(x) ** 2)
+        tape, y = watching((), lambda: tf.reduce_sum(layer(x) ** 2))
         return [y, *tape.gradient(y, layer.trainable_variables)]
 
     function = tf.function(gradient)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import warnings
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -12,48 +10,31 @@ import numpy as np
 import pytest
 
 import tape_api as tf
-
-RNG = np.random.default_rng(11)
-
-
-def numbers(*shape: int) -> np.ndarray:
-    return np.asarray(RNG.normal(size=shape), np.float32)
-
+from tests.tape_api.test_function import count, numbers
+from tests.tapes import gradient_in, watching
 
 WEIGHTS, CAPTURED = numbers(3, 3), tf.constant(numbers(3, 3))
-BODIES: dict[str, Callable[[Any], Callable[[Any], Any]]] = {}
+BODIES: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
+    "loss": lambda w: lambda x: tf.reduce_sum(tf.tanh(x @ w) ** 2),
+    "arguments and reads": lambda w: (
+        lambda x: ((x, w.read_value(), tf.reduce_sum(x @ w.read_value()) + tf.reduce_sum(w * w)))
+    ),
+    "draws": lambda w: (
+        lambda x: tf.reduce_sum(tf.random.normal([3], seed=3) * (x @ w)) + tf.reduce_sum(tf.nn.dropout(x, 0.5))
+    ),
+    "a gradient": lambda w: lambda x: tf.reduce_sum(gradient_in(x, lambda: tf.reduce_sum(tf.sin(x @ w))) ** 2),
+    "what is around": lambda w: lambda x: tf.reduce_sum(x * CAPTURED) * tf.reduce_sum(w),
+    "what is made of it": lambda w: lambda x: tf.reduce_sum(x * tf.sin(CAPTURED)) * tf.reduce_sum(w),
+    "recomputed": lambda w: lambda x: tf.reduce_sum(tf.recompute_grad(lambda y: tf.sin(y @ w))(x)),
+    "a stop": lambda w: lambda x: tf.reduce_sum(tf.stop_gradient(x @ w) * tf.sin(x)),
+    "a loop": lambda w: lambda x: tf.while_loop(lambda i, h: i < 4, lambda i, h: (i + 1, tf.tanh(h @ w)), [0, x])[1],
+}
 
 
 def body(make: Callable[[Any], Callable[[Any], Any]]) -> Callable[[Any], Callable[[Any], Any]]:
     """A function of a variable that makes a function to be recorded."""
     BODIES[make.__name__] = make
     return make
-
-
-@body
-def loss(w: Any) -> Any:
-    return lambda x: tf.reduce_sum(tf.tanh(x @ w) ** 2)
-
-
-@body
-def arguments_and_reads(w: Any) -> Any:
-    return lambda x: (x, w.read_value(), tf.reduce_sum(x @ w.read_value()) + tf.reduce_sum(w * w))
-
-
-@body
-def draws(w: Any) -> Any:
-    return lambda x: tf.reduce_sum(tf.random.normal([3], seed=3) * (x @ w)) + tf.reduce_sum(tf.nn.dropout(x, 0.5))
-
-
-@body
-def a_gradient(w: Any) -> Any:
-    def compute(x: Any) -> Any:
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = tf.reduce_sum(tf.sin(x @ w))
-        return tf.reduce_sum(tape.gradient(y, x) ** 2)
-
-    return compute
 
 
 @body
@@ -67,16 +48,6 @@ def several_results(w: Any) -> Any:
 
 
 @body
-def what_is_around(w: Any) -> Any:
-    return lambda x: tf.reduce_sum(x * CAPTURED) * tf.reduce_sum(w)
-
-
-@body
-def what_is_made_of_it(w: Any) -> Any:
-    return lambda x: tf.reduce_sum(x * tf.sin(CAPTURED)) * tf.reduce_sum(w)
-
-
-@body
 def a_rule(w: Any) -> Any:
     @tf.custom_gradient
     def doubled(x: Any) -> Any:
@@ -84,11 +55,6 @@ def a_rule(w: Any) -> Any:
         return y, lambda d: d * y * 2
 
     return lambda x: tf.reduce_sum(doubled(x) @ w)
-
-
-@body
-def recomputed(w: Any) -> Any:
-    return lambda x: tf.reduce_sum(tf.recompute_grad(lambda y: tf.sin(y @ w))(x))
 
 
 @body
@@ -121,16 +87,6 @@ def an_update(w: Any) -> Any:
 
 
 @body
-def a_stop(w: Any) -> Any:
-    return lambda x: tf.reduce_sum(tf.stop_gradient(x @ w) * tf.sin(x))
-
-
-@body
-def a_loop(w: Any) -> Any:
-    return lambda x: tf.while_loop(lambda i, h: i < 4, lambda i, h: (i + 1, tf.tanh(h @ w)), [0, x])[1]
-
-
-@body
 def rows(w: Any) -> Any:
     def compute(x: Any) -> Any:
         found = tf.nn.embedding_lookup(w, tf.cast(x[0] > 0, tf.int32)) * x
@@ -140,38 +96,29 @@ def rows(w: Any) -> Any:
 
 
 def _gradient(f: Any, x: Any, w: Any) -> Any:
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = f(x)
+    tape, y = watching(x, lambda: f(x))
     return y, tape.gradient(y, [x, w])
 
 
 def _of_variables(f: Any, x: Any, w: Any) -> Any:
-    with tf.GradientTape() as tape:
-        y = f(x)
+    tape, y = watching((), lambda: f(x))
     return y, tape.gradient(y, [x, w])
 
 
 def _twice(f: Any, x: Any, w: Any) -> Any:
-    with tf.GradientTape(persistent=True) as tape:
-        tape.watch([x, CAPTURED])
-        y, z = f(x), f(tf.sin(x))
+    tape, (y, z) = watching([x, CAPTURED], lambda: (f(x), f(tf.sin(x))), persistent=True)
     return y, z, tape.gradient([y, z], [x, w, CAPTURED]), tape.gradient(z, [w, x])
 
 
 def _jacobian(f: Any, x: Any, w: Any) -> Any:
-    with tf.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        ys = tf.nest.flatten(f(x))
+    tape, ys = watching(x, lambda: tf.nest.flatten(f(x)), persistent=True)
     return [tape.jacobian(y, [x, w]) for y in ys], tape.hessian(tf.reduce_sum(ys[-1]), x)
 
 
 def _second(f: Any, x: Any, w: Any) -> Any:
     with tf.GradientTape() as outer:
         outer.watch(x)
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = f(x)
+        tape, y = watching(x, lambda: f(x))
         found = tape.gradient(y, [x, w])
         total = sum(tf.reduce_sum(tf.convert_to_tensor(g) ** 2) for g in found if g is not None)
     return found, outer.gradient(total, [x, w])
@@ -194,9 +141,7 @@ def _stopped(f: Any, x: Any, w: Any) -> Any:
 
 
 def _explained(f: Any, x: Any, w: Any) -> Any:
-    with tf.GradientTape(explain=True) as tape:
-        tape.watch(x)
-        y = f(x)
+    tape, y = watching(x, lambda: f(x), explain=True)
     return y, tape.gradient(y, x), str(tape.explain(tf.nest.flatten(y)[-1], x))
 
 
@@ -250,7 +195,7 @@ def test_derivatives_are_those_of_python(name: str, way: str) -> None:
         finally:
             tf.config.run_functions_eagerly(False)
         found.append(results)
-    if name in ("a_loop", "rows") and way in ("second", "jacobian", "in turn"):
+    if name in ("a loop", "rows") and way in ("second", "jacobian", "in turn"):
         # a loop of a function is one node, as in a graph: the second derivative is one sum, where a tape has several
         assert same_but_for_rounding(found[0], found[1])
     else:
@@ -260,26 +205,13 @@ def test_derivatives_are_those_of_python(name: str, way: str) -> None:
         assert told == (name not in ("a_rule", "recomputed")), f.explain()
 
 
-def counted(f: Callable[..., Any]) -> tuple[Any, list[int]]:
-    ran: list[int] = []
-
-    def called(*args: Any) -> Any:
-        ran.append(1)
-        return f(*args)
-
-    return tf.function(called), ran
-
-
 def gradient_of(f: Any, x: Any) -> float:
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = f(x)
-    return float(tape.gradient(y, x))
+    return float(gradient_in(x, lambda: f(x)))
 
 
 @pytest.mark.parametrize("outside_first", [True, False])
 def test_python_runs_once(outside_first: bool) -> None:
-    f, ran = counted(lambda x: x * x)
+    f, ran = count(lambda x: x * x)
     if outside_first:
         f(tf.constant(1.0))
     assert [gradient_of(f, tf.constant(k)) for k in (1.0, 2.0, 3.0)] == [2.0, 4.0, 6.0]
@@ -288,7 +220,7 @@ def test_python_runs_once(outside_first: bool) -> None:
 
 def test_an_argument_that_is_around_the_function_too() -> None:
     fixed = tf.constant(2.0)
-    f, ran = counted(lambda x: x * fixed)
+    f, ran = count(lambda x: x * fixed)
     assert [gradient_of(f, x) for x in (fixed, tf.constant(5.0), fixed)] == [4.0, 2.0, 4.0] and len(ran) == 1
 
 
@@ -309,7 +241,7 @@ def test_a_tape_from_around_it() -> None:
 
 def test_a_tensor_that_is_kept() -> None:
     kept: list[Any] = []
-    f, ran = counted(lambda x: [kept.append(x * 3), x * x][1])
+    f, ran = count(lambda x: [kept.append(x * 3), x * x][1])
     assert [gradient_of(f, tf.constant(k)) for k in (1.0, 2.0)] == [2.0, 4.0]
     assert [float(x) for x in kept] == [3.0, 6.0] and len(ran) == 2 and "keeps a tensor" in f.explain()
 
@@ -325,20 +257,8 @@ def test_an_argument_that_is_kept() -> None:
     assert float(tape.gradient(y, x)) == 2.0
 
 
-def test_nothing_of_the_first_call_is_kept() -> None:
-    f, _ = counted(lambda x: tf.sin(x) * 2)
-    x = tf.constant(numbers(10))
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = f(x)
-    given, found = weakref.ref(x), weakref.ref(y)
-    del x, y, tape
-    gc.collect()
-    assert given() is None and found() is None
-
-
 def test_an_error_is_that_of_python() -> None:
-    f, _ = counted(lambda x, i: tf.gather(x, i) * 2)
+    f, _ = count(lambda x, i: tf.gather(x, i) * 2)
     x = tf.constant([1.0, 2.0])
     with tf.GradientTape() as tape:
         tape.watch(x)

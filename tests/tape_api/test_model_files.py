@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import tape_api as tf
+from engine.runtime.errors import DataLossError
 from tape_api import keras
 from tape_api.keras import layers
 
@@ -234,3 +236,41 @@ def test_keras_reads_ours_and_we_read_its(h5py: Any, tmp_path: Path, make: Any) 
     other.load_weights(tmp_path / "w.weights.h5")
     for found, value in zip(outputs(other), expected, strict=True):
         np.testing.assert_allclose(found, value, rtol=1e-5, atol=1e-6)
+
+
+@tf.keras.utils.register_keras_serializable("of_a_test")
+class Pair(tf.keras.Model):
+    """Layers as attributes, no `build`, and inputs in a dict."""
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.first, self.norm, self.last = (tf.keras.layers.Dense(3), tf.keras.layers.BatchNormalization(), [])
+        self.last.append(tf.keras.layers.Dense(2))
+
+    def call(self, inputs: Any, training: bool | None = None) -> Any:
+        return self.last[0](self.norm(self.first(inputs["a"]) + self.first(inputs["b"]), training=training))
+
+
+def test_a_model_with_its_own_call_comes_back(h5py: Any, tmp_path: Path) -> None:
+    inputs = {"a": X, "b": 2 * X}
+    model = Pair()
+    model.compile("adam", "mse")
+    model.fit(inputs, np.ones((len(X), 2)), verbose=0)
+    model.save(tmp_path / "pair.keras")
+    back = tf.keras.models.load_model(tmp_path / "pair.keras")
+    np.testing.assert_array_equal(back(inputs), model(inputs))
+    built = Pair()
+    built.build({"a": (None, X.shape[1]), "b": (None, X.shape[1])})
+    assert [w.shape for w in built.weights] == [w.shape for w in model.weights]
+
+
+def test_a_file_that_asks_for_a_model_of_huge_inputs(h5py: Any, tmp_path: Path) -> None:
+    model = Pair()
+    model({"a": X, "b": X})
+    model.save(tmp_path / "pair.keras")
+    with zipfile.ZipFile(tmp_path / "pair.keras") as saved, zipfile.ZipFile(tmp_path / "huge.keras", "w") as huge:
+        for name in saved.namelist():
+            text = saved.read(name)
+            huge.writestr(name, text.replace(b"[4,", b"[4000000000,") if name == "config.json" else text)
+    with pytest.raises(DataLossError, match=r"inputs of shape \[4000000000"):
+        tf.keras.models.load_model(tmp_path / "huge.keras")

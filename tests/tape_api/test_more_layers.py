@@ -59,6 +59,28 @@ CASES: dict[str, Case] = {
     "AveragePooling3D": (lambda L: L.AveragePooling3D((1, 2, 1)), VOLUME, {}),
     "GlobalMaxPooling3D": (lambda L: L.GlobalMaxPooling3D(), VOLUME, {}),
     "GlobalAveragePooling3D": (lambda L: L.GlobalAveragePooling3D(), VOLUME, {}),
+    "Conv1D": (lambda L: L.Conv1D(3, 2, strides=2, activation="tanh"), X, {}),
+    "Conv1D, causal": (lambda L: L.Conv1D(3, 2, padding="causal", dilation_rate=2), X, {}),
+    "Conv2D": (lambda L: L.Conv2D(3, (3, 2), activation="relu"), IM, {}),
+    "Conv2D, same": (lambda L: L.Conv2D(3, 3, strides=(2, 1), padding="same", use_bias=False), IM, {}),
+    "Conv2D, dilated": (lambda L: L.Conv2D(3, 2, dilation_rate=(2, 3)), IM, {}),
+    "Conv3D": (lambda L: L.Conv3D(2, 2), VOLUME, {}),
+    "Conv2DTranspose": (lambda L: L.Conv2DTranspose(3, (3, 2), strides=2), IM, {}),
+    "Conv2DTranspose, same": (lambda L: L.Conv2DTranspose(3, 3, strides=(2, 1), padding="same"), IM, {}),
+    "Conv2DTranspose, wide strides": (lambda L: L.Conv2DTranspose(3, 2, strides=3), IM, {}),
+    "Conv2DTranspose, output padding": (
+        lambda L: L.Conv2DTranspose(3, 3, strides=2, padding="same", output_padding=1), IM, {},
+    ),
+    "SeparableConv2D": (lambda L: L.SeparableConv2D(3, 2, depth_multiplier=2, padding="same"), IM, {}),
+    "MaxPooling1D": (lambda L: L.MaxPooling1D(3, 2, "same"), X, {}),
+    "MaxPooling2D": (lambda L: L.MaxPooling2D(), IM, {}),
+    "MaxPool2D with strides": (lambda L: L.MaxPool2D((3, 2), 1, padding="same"), IM, {}),
+    "AveragePooling1D": (lambda L: L.AveragePooling1D(2), X, {}),
+    "AveragePooling2D": (lambda L: L.AveragePooling2D((2, 3), padding="same"), IM, {}),
+    "GlobalAveragePooling1D": (lambda L: L.GlobalAveragePooling1D(), X, {}),
+    "GlobalAveragePooling2D": (lambda L: L.GlobalAveragePooling2D(keepdims=True), IM, {}),
+    "GlobalMaxPooling1D": (lambda L: L.GlobalMaxPooling1D(), X, {}),
+    "GlobalMaxPooling2D": (lambda L: L.GlobalMaxPooling2D(), IM, {}),
 }  # fmt: skip
 
 
@@ -108,6 +130,16 @@ def test_graphs_and_tapes_agree(name: str) -> None:
     assert len(ours) == len(others)
     for a, b in zip(ours, others, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+        assert np.any(a)
+
+
+@pytest.mark.parametrize("name", [name for name, (*_, call) in CASES.items() if not call])
+def test_models_know_what_shape_a_layer_gives(name: str) -> None:
+    make, data, _ = CASES[name]
+    given = [t.keras.Input(d.shape[1:]) for d in as_list(data)]
+    outputs = as_list(make(t.keras.layers)(given if isinstance(data, list) else given[0]))
+    found = as_list(t.keras.Model(given, outputs)(data))
+    assert [y.shape[1:] for y in outputs] == [y.shape[1:] for y in found]
 
 
 @pytest.mark.peer
@@ -149,6 +181,13 @@ def test_noise_while_training_only() -> None:
     assert (channels == channels[:, :1]).all() and {0.0, 2.0} == set(channels.ravel())
 
 
+def test_groups_have_filters_of_their_own() -> None:
+    x, layer = t.constant(np.concatenate([IM, IM[..., :1]], -1)), t.keras.layers.Conv2D(4, 2, groups=2)
+    whole = layer(x)
+    half = t.nn.conv2d(x[..., :2], layer.kernel[..., :2], 1, "VALID")
+    np.testing.assert_allclose(whole[..., :2], half, rtol=1e-5, atol=1e-6)
+
+
 def test_functions_that_merge() -> None:
     layers = t.keras.layers
     np.testing.assert_allclose(layers.add([X, X]), 2 * X)
@@ -163,26 +202,38 @@ def test_recurrent_models_by_shape() -> None:
     assert model(X).shape == (2, 1) and [v.shape.as_list() for v in model.weights][:2] == [[3, 12], [4, 12]]
 
 
+BACKEND: dict[str, tuple[Callable[[Any], Any], Any]] = {
+    "sum": (lambda k: k.sum(X, axis=1), X.sum(1)),
+    "mean": (lambda k: k.mean(X), X.mean()),
+    "var": (lambda k: k.var(X), X.var()),
+    "max": (lambda k: k.max(X, axis=-1, keepdims=True), X.max(-1, keepdims=True)),
+    "min": (lambda k: k.min(X), X.min()),
+    "square": (lambda k: k.square(X), X**2),
+    "transpose": (lambda k: k.transpose(X[0]), X[0].T),
+    "dot": (lambda k: k.dot(X[0], X[0].T), X[0] @ X[0].T),
+    "shape": (lambda k: k.shape(X), X.shape),
+    "exp": (lambda k: k.exp(k.clip(X, -1.0, 1.5)), np.exp(np.clip(X, -1.0, 1.5))),
+    "argmax": (lambda k: k.argmax(X), X.argmax(-1)),
+    "maximum": (lambda k: k.maximum(X, 0.0), np.maximum(X, 0)),
+    "batch_flatten": (lambda k: k.batch_flatten(X), X.reshape(2, 15)),
+    "reshape": (lambda k: k.reshape(k.expand_dims(X), [30]), X.ravel()),
+    "cast": (lambda k: k.cast(k.greater(X, 0.0), "float32"), X > 0),
+    "softmax": (lambda k: k.sum(k.softmax(X), -1), np.ones((2, 5))),
+}
+
+
 def test_functions_of_the_backend() -> None:
     for tf in (t, g):
-        k = tf.keras.backend
-        found = [k.sum(X, axis=1), k.mean(X), k.var(X), k.max(X, axis=-1, keepdims=True), k.min(X), k.square(X)]
-        found += [k.transpose(X[0]), k.dot(X[0], X[0].T), k.shape(X)]
-        values = g.Session().run(found) if tf is g else [np.asarray(y) for y in found]
-        expected = [
-            X.sum(1),
-            X.mean(),
-            X.var(),
-            X.max(-1, keepdims=True),
-            X.min(),
-            X**2,
-            X[0].T,
-            X[0] @ X[0].T,
-            X.shape,
-        ]
-        for a, b in zip(values, expected, strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-5)
-        assert k.int_shape(tf.constant(X)) == (2, 5, 3)
+        with g.Graph().as_default(), g.Session() as session:
+            k = tf.keras.backend
+            found = [call(k) for call, _ in BACKEND.values()]
+            values = session.run(found) if tf is g else found
+            for name, value, (_, expected) in zip(BACKEND, values, BACKEND.values(), strict=True):
+                np.testing.assert_allclose(value, expected, rtol=1e-5, err_msg=name)
+            assert k.int_shape(tf.constant(X)) == (2, 5, 3) and k.get_value(0.5) == 0.5
+            v = tf.Variable(np.float32([1.0, 2.0]))
+            k.set_value(v, np.array([4.0, 5.0]))
+            assert k.get_value(v).tolist() == [4.0, 5.0]
 
 
 @pytest.mark.parametrize(
@@ -197,6 +248,13 @@ def test_functions_of_the_backend() -> None:
         (lambda L: L.Subtract()([X, X, X]), ValueError, "exactly 2 inputs"),
         (lambda L: L.Add()(X), ValueError, "must be called on a list"),
         (lambda L: L.ZeroPadding2D((1, 2, 3)), ValueError, "must be an int, or 2 ints or pairs"),
+        (lambda L: L.Conv2D(0, 3), ValueError, "Conv2D: argument `filters` must be a positive multiple of `groups`"),
+        (lambda L: L.Conv2D(2, (3, 3, 3)), ValueError, "Conv2D: argument `kernel_size` must be a positive int or 2"),
+        (lambda L: L.Conv2D(2, 3, padding="full"), ValueError, "Conv2D: argument `padding` must be 'valid' or 'same'"),
+        (lambda L: L.Conv2D(2, 3, data_format="NCHW"), ValueError, "must be 'channels_last' or"),
+        (lambda L: L.Conv2D(2, 3)(X), ValueError, "expected an input of rank 4"),
+        (lambda L: L.Conv2D(2, 3, groups=2)(IM), ValueError, "3 channels cannot be divided into 2 groups"),
+        (lambda L: L.MaxPooling2D(0), ValueError, "MaxPooling2D: argument `pool_size` must be a positive int or 2"),
     ],
 )
 def test_mistakes(call: Callable[[Any], Any], kind: Any, message: str) -> None:

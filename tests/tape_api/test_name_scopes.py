@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tape_api as tf
+from tests.tapes import gradient_in
 
 
 class Line(tf.Module):
@@ -84,10 +85,7 @@ def test_functions_that_decorate() -> None:
     np.testing.assert_array_equal(half, [0.5, 1.0])
     assert int(count) == 2 and count.dtype is tf.int32
     x = tf.constant(3.0)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = squared(x)
-    assert float(tape.gradient(y, x)) == 6.0
+    assert float(gradient_in(x, lambda: squared(x))) == 6.0
 
 
 @pytest.mark.peer

@@ -9,6 +9,7 @@ import pytest
 
 import tape_api as tf
 from tests.tape_api.test_function import is_a_program
+from tests.tapes import gradient_in, watching
 
 
 def test_dimensions_of_a_signature_are_unknown() -> None:
@@ -17,9 +18,9 @@ def test_dimensions_of_a_signature_are_unknown() -> None:
     @tf.function(input_signature=[tf.TensorSpec([None, 2]), tf.TensorSpec([None])])
     def compute(x: Any, b: Any) -> Any:
         shapes.append((x.shape.as_list(), b.shape.as_list()))
-        with tf.GradientTape() as tape:
-            tape.watch([x, b])
-            y = tf.reduce_sum(tf.matmul(x, x, transpose_b=True) * b + tf.reduce_mean(x, 0)[0])
+        tape, y = watching(
+            [x, b], lambda: tf.reduce_sum(tf.matmul(x, x, transpose_b=True) * b + tf.reduce_mean(x, 0)[0])
+        )
         return y, tape.gradient(y, [x, b]), tf.shape(x)[0]
 
     def plain(x: Any, b: Any) -> Any:
@@ -56,10 +57,7 @@ def test_a_tape_around_sees_the_ops() -> None:
 def test_shapes_that_do_not_fit_are_refused_by_the_program_for_all() -> None:
     @tf.function(input_signature=[tf.TensorSpec([None]), tf.TensorSpec([None])])
     def count(a: Any, b: Any) -> Any:
-        with tf.GradientTape() as tape:
-            tape.watch(a)
-            y = a + b
-        return tf.reduce_sum(tape.gradient(y, a))
+        return tf.reduce_sum(gradient_in(a, lambda: a + b))
 
     assert [int(count(tf.ones([n]), tf.ones([n]))) for n in range(1, 9)] == list(range(1, 9))
     for n in (3, 20):
@@ -196,10 +194,7 @@ def test_batch_jacobian_of_any_batch_is_one_trace(size: int) -> None:
     traces = []
 
     def rows(x: Any) -> Any:
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = tf.tanh(x @ w)
-        made = tape.batch_jacobian(y, x)
+        made = gradient_in(x, lambda: tf.tanh(x @ w), method="batch_jacobian")
         traces.append(made.shape.as_list() if made.shape.rank else None)
         return made
 
@@ -214,10 +209,7 @@ def test_batch_jacobian_of_any_batch_is_one_trace(size: int) -> None:
 def test_batch_jacobian_of_any_batch_refuses_coupled_rows() -> None:
     @tf.function(input_signature=[tf.TensorSpec([None, 3], tf.float32)])
     def coupled(x: Any) -> Any:
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = x * tf.reduce_sum(x)
-        return tape.batch_jacobian(y, x)
+        return gradient_in(x, lambda: x * tf.reduce_sum(x), method="batch_jacobian")
 
     with pytest.raises(tf.errors.InvalidArgumentError, match="the rows of the target are not independent"):
         coupled(tf.ones([2, 3]))
@@ -228,10 +220,7 @@ def test_a_model_may_be_built_in_the_first_call() -> None:
 
     @tf.function(input_signature=[tf.TensorSpec([None, 3], tf.float32)])
     def gradient(x: Any) -> Any:
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = model(x)
-        return tape.gradient(y, x)
+        return gradient_in(x, lambda: model(x))
 
     for size in (2, 5):
         assert gradient(tf.ones([size, 3])).shape == (size, 3)

@@ -21,6 +21,7 @@ import graph_api
 import tape_api as tf
 from dualgrad.files.graph_protos import MetaGraphDef, SavedModel
 from engine.runtime.errors import DataLossError, NotFoundError, UnimplementedError
+from tests.tapes import watching
 
 VECTOR = tf.TensorSpec([None], tf.float32, name="x")
 
@@ -159,9 +160,7 @@ def test_loaded_functions_run_inside_of_functions_and_tapes(tmp_path: Path) -> N
 
     x = tf.constant(1.0)
     for _ in range(3):
-        with tf.GradientTape(persistent=True) as tape:
-            tape.watch(x)
-            y, z = twice(x), m.g(m.g(x))
+        tape, (y, z) = watching(x, lambda: (twice(x), m.g(m.g(x))), persistent=True)
         assert y.numpy() == z.numpy()
         assert tape.gradient(y, x).numpy() == tape.gradient(z, x).numpy() != 0
     assert "runs as a program" in twice.explain()
@@ -280,9 +279,7 @@ def test_gradients_of_the_program_stay_behind(tmp_path: Path) -> None:
 
     tf.saved_model.save(Halved(), tmp_path / "m")
     m, x = tf.saved_model.load(tmp_path / "m"), tf.constant(3.0)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = m(x)
+    tape, y = watching(x, lambda: m(x))
     assert y.numpy() == 1.5
     with pytest.raises(UnimplementedError, match="has a gradient of the program's own at 'IdentityN'"):
         tape.gradient(y, x)

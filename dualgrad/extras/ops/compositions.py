@@ -12,7 +12,7 @@ from engine.core.aval import format_shape, normalize_shape
 from engine.core.dtypes import FLOATING, DType, as_dtype, int32
 from engine.core.kinds import check_dtype
 from engine.core.operands import Operand, operands
-from engine.core.value import aval_of, dtype_of, shape_of, shape_of_rank
+from engine.core.value import aval_of, dtype_of, shape_of
 from engine.ops.arithmetic import maximum, minimum
 from engine.ops.checked import checked_op, shaped_op
 from engine.ops.compare import cast, greater, greater_equal, where
@@ -20,7 +20,6 @@ from engine.ops.complexes import complex, imag, real
 from engine.ops.decompose import svd
 from engine.ops.extrema import reduce_max
 from engine.ops.filling import range as range_
-from engine.ops.gather import gather
 from engine.ops.joining import stack
 from engine.ops.reduce import reduce_sum
 from engine.ops.scatter import scatter_nd
@@ -196,19 +195,6 @@ def ensure_shape(x: Any, shape: Any) -> Operand:
     return shaped_op(x, shape=normalize_shape(shape), message="ensure_shape: the value has not the shape")
 
 
-@operands("params", alone=("indices",))
-def batch_gather(params: Any, indices: Any) -> Operand:
-    """Elements along the last axis of `indices`, whose other axes are those of `params`.
-
-    Examples
-    --------
-    >>> batch_gather(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1], [0]])).tolist()
-    [[2.0], [3.0]]
-    """
-    last = len(shape_of_rank("batch_gather", "indices", indices)) - 1
-    return gather(params, indices, axis=last, batch_dims=last)
-
-
 @operands("value")
 def saturate_cast(value: Any, dtype: Any) -> Operand:
     """`value` in another dtype; numbers that it has not become its smallest or its largest.
@@ -239,28 +225,6 @@ def _bounds_within(kind: DType, wanted: DType) -> tuple[Any, Any]:
     if kind.is_floating and float(bounds[1]) > high:  # rounding went beyond, as 2**31 does for the largest int32
         bounds[1] = np.nextafter(bounds[1], kind.as_numpy_dtype(0))
     return bounds[0], bounds[1]
-
-
-def conv_transpose(
-    tf: Any,
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
-    data_format: Any = None,
-    dilations: Any = None,
-    name: str | None = None,
-) -> Any:
-    """The transpose of a convolution along one, two or three axes; see `conv2d_transpose`."""
-    rank = len(shape_of(tf.convert_to_tensor(filters)) or ()) - 2
-    if rank not in (1, 2, 3):
-        raise ShapeError(f"conv_transpose: argument `filters` must have rank 3, 4 or 5, got {rank + 2}")
-    call = getattr(tf.nn, f"conv{rank}d_transpose")
-    given = {"data_format": data_format, "dilations": dilations}
-    return call(
-        input, filters, output_shape, strides, padding, name=name, **{k: v for k, v in given.items() if v is not None}
-    )
 
 
 def vectorized_map(

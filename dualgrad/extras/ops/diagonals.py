@@ -18,7 +18,7 @@ from engine.ops.joining import stack
 from engine.ops.lift import as_operand
 from engine.ops.rearrange import pad
 from engine.ops.shape import expand_dims, matrix_transpose, squeeze
-from engine.runtime.errors import InvalidArgumentError, ShapeError
+from engine.runtime.errors import InvalidArgumentError
 
 
 def _shifted(x: Any, distance: int, axis: int = -1) -> Any:
@@ -101,55 +101,3 @@ def tridiagonal_solve(
         rhs = matrix_transpose(rhs)
     bands = stack([_shifted(above, 1), main, _shifted(below, -1)], -2)
     return _solved(bands, conj(rhs) if conjugate_rhs else rhs, lower=1, upper=1, adjoint=False)
-
-
-@operands("rhs")
-def tridiagonal_matmul(diagonals: Any, rhs: Any, diagonals_format: str = "compact") -> Operand:
-    """Products ``A @ rhs``, where A has three diagonals.
-
-    Parameters
-    ----------
-    diagonals
-        As those of `tridiagonal_solve`.
-    rhs
-        ``[..., m, k]``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> tridiagonal_matmul(np.array([[1.0, 0.0], [2.0, 3.0], [0.0, 1.0]]), np.ones((2, 1))).tolist()
-    [[3.0], [4.0]]
-    """
-    shape_of_rank("tridiagonal_matmul", "rhs", rhs, 2)
-    above, main, below = (
-        expand_dims(d, -1) for d in _three("tridiagonal_matmul", diagonals, diagonals_format, dtype_of(rhs))
-    )
-    return above * _shifted(rhs, -1, -2) + main * rhs + below * _shifted(rhs, 1, -2)
-
-
-@operands("bands", "rhs")
-def banded_triangular_solve(bands: Any, rhs: Any, lower: bool = True, adjoint: bool = False) -> Operand:
-    """Solutions x of ``A @ x = rhs`` (of ``A^H @ x = rhs`` with `adjoint`) for triangles of k diagonals.
-
-    Parameters
-    ----------
-    bands
-        ``[..., k, m]``. `lower`: the diagonal, and the subdiagonals below it, which begin with elements that are not
-        read. Else the superdiagonals, which end with such elements, and the diagonal as the last row.
-    rhs
-        ``[..., m, n]``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> banded_triangular_solve(np.array([[2.0, 4.0], [0.0, 1.0]]), np.array([[2.0], [9.0]])).tolist()
-    [[1.0], [2.0]]
-    """
-    shape_of_rank("banded_triangular_solve", "rhs", rhs, 2)
-    count = shape_of_rank("banded_triangular_solve", "bands", bands, 2)[-2]
-    if count is None:
-        raise ShapeError("banded_triangular_solve: the number of rows of argument `bands` must be known")
-    shifts = [-i if lower else count - 1 - i for i in range(count)]
-    rows = stack([_shifted(bands[..., i, :], shift) for i, shift in enumerate(shifts)], -2)
-    widths = {"lower": count - 1, "upper": 0} if lower else {"lower": 0, "upper": count - 1}
-    return banded_solve_op(rows, rhs, **widths, adjoint=adjoint)

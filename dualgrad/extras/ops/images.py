@@ -315,28 +315,6 @@ def crop_and_resize(
     return where(expand_dims(inside, -1), samples, outside)
 
 
-# ---- differences between neighbors ----------------------------------------------------------------------------------
-
-
-@operands("image")
-def image_gradients(image: Any) -> tuple[Any, Any]:
-    """Differences of each pixel to the one below, and to the one on the right; 0 at the edge.
-
-    Parameters
-    ----------
-    image : value, shape (batch, height, width, channels)
-
-    Returns
-    -------
-    dy, dx : values of the shape of `image`
-    """
-    if len(shape_of(image) or ()) != 4:
-        raise ShapeError(f"image_gradients: argument `image` must have rank 4, got {aval_of(image)}")
-    dy = image[:, 1:] - image[:, :-1]
-    dx = image[:, :, 1:] - image[:, :, :-1]
-    return pad(dy, [[0, 0], [0, 1], [0, 0], [0, 0]]), pad(dx, [[0, 0], [0, 0], [0, 1], [0, 0]])
-
-
 def channels_of(image: Any, what: str) -> Sequence[Any]:
     """The channels, which must be three."""
     shape = shape_of(image)

@@ -75,23 +75,3 @@ def fused_batch_norm(
             share = dtype_of(wide).as_numpy_dtype(exponential_avg_factor)
             center, spread = mean + (center - mean) * share, variance + (spread - variance) * share
     return y, center, spread
-
-
-@operands("input", "mean", "variance", "beta", "gamma")
-def batch_norm_with_global_normalization(
-    input: Any, mean: Any, variance: Any, beta: Any, gamma: Any, variance_epsilon: float,
-    scale_after_normalization: bool,
-) -> Operand:  # fmt: skip
-    """``(input - mean) / sqrt(variance + variance_epsilon) * gamma + beta``; gamma is left out if it is not wanted."""
-    return batch_normalization(
-        input, mean, variance, beta, gamma if scale_after_normalization else None, variance_epsilon
-    )
-
-
-@operands("t", "m", "v", "beta", "gamma")
-def old_batch_norm_with_global_normalization(
-    t: Any = None, m: Any = None, v: Any = None, beta: Any = None, gamma: Any = None, variance_epsilon: float = 0.001,
-    scale_after_normalization: bool = True,
-) -> Operand:  # fmt: skip
-    """`batch_norm_with_global_normalization` with TensorFlow 1's arguments."""
-    return batch_normalization(t, m, v, beta, gamma if scale_after_normalization else None, variance_epsilon)

@@ -9,55 +9,14 @@ import numpy as np
 from engine.core.dtypes import as_dtype, int32
 from engine.core.operands import Operand, operands
 from engine.core.value import shape_of_rank
-from engine.ops.arithmetic import div_no_nan, floor, floordiv, maximum, minimum, mod
-from engine.ops.axis_args import single_axis
+from engine.ops.arithmetic import floor, floordiv, maximum, minimum, mod
 from engine.ops.checked import checked_op
-from engine.ops.compare import cast, less, less_equal
+from engine.ops.compare import cast
 from engine.ops.creation import ones_like
 from engine.ops.joining import stack
-from engine.ops.reduce import reduce_all
 from engine.ops.segment import unsorted_segment_sum
-from engine.ops.shape import reshape, transpose
-from engine.ops.sorting import top_k
+from engine.ops.shape import reshape
 from engine.runtime.errors import InvalidArgumentError
-
-
-@operands("x")
-def reciprocal_no_nan(x: Any) -> Operand:
-    """``1 / x``, but 0 where ``x == 0``.
-
-    Examples
-    --------
-    >>> reciprocal_no_nan(np.array([2.0, 0.0]))
-    array([0.5, 0. ])
-    """
-    return div_no_nan(ones_like(x), x)
-
-
-@operands("x")
-def is_non_decreasing(x: Any) -> Operand:
-    """Whether no element is less than the one before, in the order in which they lie.
-
-    Examples
-    --------
-    >>> bool(is_non_decreasing(np.array([1, 1, 2])))
-    True
-    """
-    flat = reshape(x, [-1])
-    return reduce_all(less_equal(flat[:-1], flat[1:]))
-
-
-@operands("x")
-def is_strictly_increasing(x: Any) -> Operand:
-    """Whether each element is greater than the one before, in the order in which they lie.
-
-    Examples
-    --------
-    >>> bool(is_strictly_increasing(np.array([1, 1, 2])))
-    False
-    """
-    flat = reshape(x, [-1])
-    return reduce_all(less(flat[:-1], flat[1:]))
 
 
 @operands("indices", "dims")
@@ -113,42 +72,3 @@ def histogram_fixed_width(values: Any, value_range: Any, nbins: Any = 100, dtype
     """
     bins = reshape(histogram_fixed_width_bins(values, value_range, nbins), [-1])
     return unsorted_segment_sum(cast(ones_like(bins), as_dtype(dtype)), bins, nbins)
-
-
-def _largest(name: str, operand: Any, k: Any, reduction_dimension: Any, sign: int) -> tuple[Operand, Operand]:
-    rank = len(shape_of_rank(name, "operand", operand, 1))
-    at = single_axis(name, operand, reduction_dimension) % rank
-    order = [i for i in range(rank) if i != at] + [at]
-    values, indices = top_k(transpose(operand if sign > 0 else -operand, order), k)
-    back = [order.index(i) for i in range(rank)]
-    return transpose(values if sign > 0 else -values, back), transpose(indices, back)
-
-
-@operands("operand")
-def approx_max_k(
-    operand: Any, k: Any, reduction_dimension: int = -1, recall_target: float = 0.95,
-    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
-) -> tuple[Operand, Operand]:  # fmt: skip
-    """The k largest elements along an axis and where they are: all of them, as in TensorFlow without accelerators.
-
-    Examples
-    --------
-    >>> [v.tolist() for v in approx_max_k(np.array([1.0, 3.0, 2.0]), 2)]
-    [[3.0, 2.0], [1, 2]]
-    """
-    return _largest("approx_max_k", operand, k, reduction_dimension, 1)
-
-
-@operands("operand")
-def approx_min_k(
-    operand: Any, k: Any, reduction_dimension: int = -1, recall_target: float = 0.95,
-    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
-) -> tuple[Operand, Operand]:  # fmt: skip
-    """The k least elements along an axis and where they are (parameters as in `approx_max_k`)."""
-    return _largest("approx_min_k", operand, k, reduction_dimension, -1)
-
-
-__all__ = [
-    "approx_max_k", "approx_min_k", "histogram_fixed_width", "histogram_fixed_width_bins", "is_non_decreasing",
-    "is_strictly_increasing", "reciprocal_no_nan", "unravel_index",
-]  # fmt: skip

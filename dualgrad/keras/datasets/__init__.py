@@ -5,22 +5,18 @@ A file that is not there is downloaded, where the machine can; else the error sa
 
 from dualgrad.keras.datasets import (
     boston_housing,
-    california_housing,
     cifar10,
     cifar100,
     fashion_mnist,
     imdb,
     mnist,
-    reuters,
 )
 
 __all__ = [
     "boston_housing",
-    "california_housing",
     "cifar10",
     "cifar100",
     "fashion_mnist",
     "imdb",
     "mnist",
-    "reuters",
 ]

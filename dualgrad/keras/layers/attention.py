@@ -432,6 +432,3 @@ class AdditiveAttention(Attention):
     def _scores(self, query: Any, key: Any) -> Operand:
         sums = tf.tanh(tf.expand_dims(query, -2) + tf.expand_dims(key, -3))
         return tf.reduce_sum(sums if self.scale is None else self.scale * sums, axis=-1)
-
-
-__all__ = ["AdditiveAttention", "Attention", "EinsumDense", "MultiHeadAttention"]

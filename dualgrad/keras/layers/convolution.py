@@ -37,10 +37,21 @@ def format_of(rank: int, channels_first: bool) -> str:
     return f"NC{spatial}" if channels_first else f"N{spatial}C"
 
 
-class _Convolution(Layer):
-    """The base of the convolutional layers: their arguments, the bias and the activation."""
+class Spatial(Layer):
+    """Base of layers of sequences, images or volumes, whose classes say of how many spatial dimensions."""
 
     rank: int
+
+    def __init_subclass__(cls, rank: int | None = None, **more: Any) -> None:
+        """Note the number of dimensions."""
+        super().__init_subclass__(**more)
+        if rank is not None:
+            cls.rank = rank
+
+
+class _Convolution(Spatial):
+    """The base of the convolutional layers: their arguments, the bias and the activation."""
+
     bias: Variable | None
 
     def __init__(
@@ -181,10 +192,8 @@ class Conv2D(_Conv):
     rank = 2
 
 
-class Conv3D(_Conv):
+class Conv3D(_Conv, rank=3):
     """Convolution in three dimensions; arguments as in `Conv2D`."""
-
-    rank = 3
 
 
 class _ConvTranspose(_Convolution):
@@ -237,10 +246,8 @@ class _ConvTranspose(_Convolution):
         return (dim - 1) * stride + extent - 2 * cut + self.output_padding[i]
 
 
-class Conv1DTranspose(_ConvTranspose):
+class Conv1DTranspose(_ConvTranspose, rank=1):
     """The transpose of a convolution in one dimension; arguments as in `Conv2DTranspose`."""
-
-    rank = 1
 
 
 class Conv2DTranspose(_ConvTranspose):
@@ -265,10 +272,8 @@ class Conv2DTranspose(_ConvTranspose):
     rank = 2
 
 
-class Conv3DTranspose(_ConvTranspose):
+class Conv3DTranspose(_ConvTranspose, rank=3):
     """The transpose of a convolution in three dimensions; arguments as in `Conv2DTranspose`."""
-
-    rank = 3
 
 
 class _Depthwise(_Convolution):
@@ -347,13 +352,11 @@ class _DepthwiseConv(_Depthwise):
         return self._finish(self._as_given(self._apart(self._as_images(inputs))))
 
 
-class DepthwiseConv1D(_DepthwiseConv):
+class DepthwiseConv1D(_DepthwiseConv, rank=1):
     """As `DepthwiseConv2D`, for sequences."""
 
-    rank = 1
 
-
-class DepthwiseConv2D(_DepthwiseConv):
+class DepthwiseConv2D(_DepthwiseConv, rank=2):
     """Convolution of each channel with filters of its own.
 
     Parameters
@@ -366,8 +369,6 @@ class DepthwiseConv2D(_DepthwiseConv):
     **kwargs
         The other arguments of `Conv2D`.
     """
-
-    rank = 2
 
 
 class _SeparableConv(_Depthwise):
@@ -435,13 +436,11 @@ class _SeparableConv(_Depthwise):
         return self._finish(self._as_given(mixed))
 
 
-class SeparableConv1D(_SeparableConv):
+class SeparableConv1D(_SeparableConv, rank=1):
     """As `SeparableConv2D`, for sequences."""
 
-    rank = 1
 
-
-class SeparableConv2D(_SeparableConv):
+class SeparableConv2D(_SeparableConv, rank=2):
     """A convolution of each channel, then one of single points that mixes the channels.
 
     Parameters
@@ -457,8 +456,6 @@ class SeparableConv2D(_SeparableConv):
     **kwargs
         The other arguments of `Conv2D`.
     """
-
-    rank = 2
 
 
 Convolution1D, Convolution2D, Convolution3D = Conv1D, Conv2D, Conv3D

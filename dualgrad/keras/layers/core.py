@@ -488,21 +488,3 @@ class Masking(Layer):
         """The inputs, with zeros for what is left out."""
         kept = tf.reduce_any(tf.not_equal(inputs, self.mask_value), axis=-1, keepdims=True)
         return tf.where(kept, inputs, tf.zeros_like(inputs))
-
-
-__all__ = [
-    "Activation",
-    "Dense",
-    "Dropout",
-    "Embedding",
-    "Flatten",
-    "Input",
-    "InputLayer",
-    "Lambda",
-    "LeakyReLU",
-    "Masking",
-    "ReLU",
-    "Reshape",
-    "Softmax",
-    "Wrapper",
-]

@@ -454,6 +454,3 @@ def _compressed(summary: np.ndarray, epsilon: float) -> np.ndarray:
     parts = sums / sums[-1]
     ends, sums = np.interp(percents, parts, summary[0]), np.interp(percents, parts, sums)
     return np.stack([ends, np.diff(sums, prepend=0)]).astype(np.float32)
-
-
-__all__ = ["Discretization", "IntegerLookup", "StringLookup", "TextVectorization"]

@@ -172,8 +172,3 @@ def _applying(kind: type[Layer]) -> Callable[..., Any]:
 
 concatenate, add, subtract, multiply = map(_applying, (Concatenate, Add, Subtract, Multiply))
 average, maximum, minimum, dot = map(_applying, (Average, Maximum, Minimum, Dot))
-
-__all__ = [
-    "Add", "Average", "Concatenate", "Dot", "Maximum", "Minimum", "Multiply", "Subtract", "add", "average",
-    "concatenate", "dot", "maximum", "minimum", "multiply", "subtract",
-]  # fmt: skip

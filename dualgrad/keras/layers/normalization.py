@@ -9,10 +9,12 @@ from dualgrad.keras import functions as tf
 from dualgrad.keras import initializers
 from dualgrad.keras.layers.base import Layer
 from dualgrad.keras.layers.core import Wrapper
+from dualgrad.keras.settings import epsilon
 from engine.core.operands import Operand
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import dtype_of, shape_of
 from engine.core.variable import Variable
+from engine.runtime.errors import ShapeError
 
 
 def _size(layer: Layer, input_shape: Any, axis: int) -> int:
@@ -89,8 +91,8 @@ class BatchNormalization(Layer):
                 weight = self.add_weight(shape=(size,), initializer=initializer, name=name, **options)
                 setattr(self, name, weight)
 
-    def call(self, inputs: Any, training: bool | None = None) -> Operand:
-        """The inputs, normalized by the batch while training, else by the moving averages."""
+    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Operand:
+        """The inputs, normalized by the batch (by what counts of it) while training, else by the moving averages."""
         inputs = self._numbers(inputs)
         dims = shape_of(inputs) or ()
         rank = len(dims)
@@ -99,7 +101,7 @@ class BatchNormalization(Layer):
         by_batch = False if training is None or not self.trainable else training
         moving = self.moving_mean, self.moving_variance
         mean, variance = self.host.choose(
-            by_batch, lambda: tuple(tf.moments(inputs, axes=others)), lambda: tuple(map(tf.identity, moving))
+            by_batch, lambda: self._moments(inputs, others, mask), lambda: tuple(map(tf.identity, moving))
         )
         if by_batch is not False:
             # TensorFlow 1's kernel for images lets the average follow the unbiased variance
@@ -112,6 +114,20 @@ class BatchNormalization(Layer):
             None if x is None else tf.reshape(x, shape) for x in (mean, variance, self.beta, self.gamma)
         )
         return tf.batch_normalization(inputs, mean, variance, beta, gamma, self.epsilon)
+
+    def _moments(self, inputs: Any, axes: list[int], mask: Any) -> tuple[Operand, Operand]:
+        if mask is None or not self.host.eager:  # TensorFlow 1's counts all
+            return tuple(tf.moments(inputs, axes=axes))
+        shapes = shape_of(mask), shape_of(inputs)
+        if len(shapes[0] or ()) != len(shapes[1] or ()) - 1:
+            raise ShapeError(f"layer {self.name!r}: a mask has one dimension less than the inputs, got {shapes}")
+        counts = tf.broadcast_to(tf.expand_dims(tf.cast(mask, "bool"), -1), tf.shape(inputs))
+        nothing = tf.zeros_like(inputs)
+        count = tf.reduce_sum(tf.cast(counts, dtype_of(inputs)), axis=axes, keepdims=True) + epsilon()
+        mean = tf.reduce_sum(tf.where(counts, inputs, nothing), axis=axes, keepdims=True) / count
+        square = tf.where(counts, tf.square(inputs - mean), nothing)
+        variance = tf.reduce_sum(square, axis=axes, keepdims=True) / count
+        return tf.reshape(mean, [-1]), tf.reshape(variance, [-1])
 
     @staticmethod
     def _correction(inputs: Any, axis: int) -> Operand:
@@ -384,13 +400,3 @@ class SpectralNormalization(Wrapper):
 
 def _unit(x: Any) -> Operand:
     return tf.l2_normalize(x, axis=None, epsilon=1e-12)
-
-
-__all__ = [
-    "BatchNormalization",
-    "GroupNormalization",
-    "LayerNormalization",
-    "RMSNormalization",
-    "SpectralNormalization",
-    "UnitNormalization",
-]

@@ -6,16 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from dualgrad.keras import functions as tf
-from dualgrad.keras.layers.base import Layer
-from dualgrad.keras.layers.convolution import channels_are_first, format_of, several
+from dualgrad.keras.layers.convolution import Spatial, channels_are_first, format_of, several
 from engine.core.operands import Operand
 from engine.core.value import dtype_of
 
 
-class _Pooling(Layer):
+class _Pooling(Spatial):
     """The base of the layers that pool windows."""
 
-    rank: int
     function: str
 
     def __init__(
@@ -50,10 +48,8 @@ class _AveragePooling(_Pooling):
     function = "avg_pool"
 
 
-class MaxPooling1D(_MaxPooling):
+class MaxPooling1D(_MaxPooling, rank=1):
     """The largest entry of each window of sequences; arguments as in `MaxPooling2D`."""
-
-    rank = 1
 
 
 class MaxPooling2D(_MaxPooling):
@@ -79,34 +75,25 @@ class MaxPooling2D(_MaxPooling):
     rank = 2
 
 
-class MaxPooling3D(_MaxPooling):
+class MaxPooling3D(_MaxPooling, rank=3):
     """The largest entry of each window of volumes; arguments as in `MaxPooling2D`."""
 
-    rank = 3
 
-
-class AveragePooling1D(_AveragePooling):
+class AveragePooling1D(_AveragePooling, rank=1):
     """The mean of each window of sequences; arguments as in `MaxPooling2D`."""
 
-    rank = 1
 
-
-class AveragePooling2D(_AveragePooling):
+class AveragePooling2D(_AveragePooling, rank=2):
     """The mean of each window of images; arguments as in `MaxPooling2D`."""
 
-    rank = 2
 
-
-class AveragePooling3D(_AveragePooling):
+class AveragePooling3D(_AveragePooling, rank=3):
     """The mean of each window of volumes; arguments as in `MaxPooling2D`."""
 
-    rank = 3
 
-
-class _GlobalPooling(Layer):
+class _GlobalPooling(Spatial):
     """The base of the layers that pool all points."""
 
-    rank: int
     function: str
 
     def __init__(self, data_format: str | None = None, keepdims: bool = False, **kwargs: Any) -> None:
@@ -129,10 +116,8 @@ class _GlobalMaxPooling(_GlobalPooling):
     function = "reduce_max"
 
 
-class GlobalAveragePooling1D(_GlobalAveragePooling):
+class GlobalAveragePooling1D(_GlobalAveragePooling, rank=1):
     """The mean over a sequence, per channel: over the steps that count, if it has a mask."""
-
-    rank = 1
 
     def call(self, inputs: Any, mask: Any = None) -> Operand:
         """The means, of shape ``(batch, channels)``."""
@@ -147,34 +132,24 @@ class GlobalAveragePooling1D(_GlobalAveragePooling):
         """None: there are no steps any more."""
 
 
-class GlobalAveragePooling2D(_GlobalAveragePooling):
+class GlobalAveragePooling2D(_GlobalAveragePooling, rank=2):
     """The mean over all points of an image, per channel."""
 
-    rank = 2
 
-
-class GlobalAveragePooling3D(_GlobalAveragePooling):
+class GlobalAveragePooling3D(_GlobalAveragePooling, rank=3):
     """The mean over all points of a volume, per channel."""
 
-    rank = 3
 
-
-class GlobalMaxPooling1D(_GlobalMaxPooling):
+class GlobalMaxPooling1D(_GlobalMaxPooling, rank=1):
     """The largest entry of a sequence, per channel."""
 
-    rank = 1
 
-
-class GlobalMaxPooling2D(_GlobalMaxPooling):
+class GlobalMaxPooling2D(_GlobalMaxPooling, rank=2):
     """The largest entry of an image, per channel."""
 
-    rank = 2
 
-
-class GlobalMaxPooling3D(_GlobalMaxPooling):
+class GlobalMaxPooling3D(_GlobalMaxPooling, rank=3):
     """The largest entry of a volume, per channel."""
-
-    rank = 3
 
 
 MaxPool1D, MaxPool2D, MaxPool3D = MaxPooling1D, MaxPooling2D, MaxPooling3D
@@ -185,11 +160,3 @@ GlobalAvgPool1D, GlobalAvgPool2D, GlobalAvgPool3D = (
     GlobalAveragePooling3D,
 )
 GlobalMaxPool1D, GlobalMaxPool2D, GlobalMaxPool3D = GlobalMaxPooling1D, GlobalMaxPooling2D, GlobalMaxPooling3D
-
-__all__ = [
-    "AveragePooling1D", "AveragePooling2D", "AveragePooling3D", "AvgPool1D", "AvgPool2D", "AvgPool3D",
-    "GlobalAveragePooling1D", "GlobalAveragePooling2D", "GlobalAveragePooling3D", "GlobalAvgPool1D",
-    "GlobalAvgPool2D", "GlobalAvgPool3D", "GlobalMaxPool1D", "GlobalMaxPool2D", "GlobalMaxPool3D",
-    "GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalMaxPooling3D", "MaxPool1D", "MaxPool2D", "MaxPool3D",
-    "MaxPooling1D", "MaxPooling2D", "MaxPooling3D",
-]  # fmt: skip

@@ -154,6 +154,3 @@ class Identity(Layer):
     def call(self, inputs: Any) -> Any:
         """The inputs."""
         return nest.map_structure(lambda x: x, inputs)
-
-
-__all__ = ["CategoryEncoding", "Identity", "Normalization", "Rescaling"]

@@ -407,6 +407,3 @@ class TimeDistributed(Layer):
         return tf.reshape(
             rows, tf.concat([first, [d or -1 for d in inner]], 0) if None in shape[:2] else [*first, *inner]
         )
-
-
-__all__ = ["GRU", "LSTM", "RNN", "Bidirectional", "SimpleRNN", "StackedRNNCells", "TimeDistributed"]

@@ -11,7 +11,7 @@ from dualgrad.extras.ops.resize import resize
 from dualgrad.keras import functions as tf
 from dualgrad.keras import initializers, regularizers
 from dualgrad.keras.layers.base import Layer
-from dualgrad.keras.layers.convolution import channels_are_first, several
+from dualgrad.keras.layers.convolution import Spatial, channels_are_first, several
 from engine.core.operands import Operand
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import dtype_of, shape_of
@@ -56,10 +56,8 @@ def _pairs(layer: str, argument: str, given: Any, rank: int) -> list[tuple[int, 
     return pairs
 
 
-class _Spatial(Layer):
-    """Layers of the spatial dimensions of sequences, images and volumes."""
-
-    rank: int
+class _Spatial(Spatial):
+    """Layers with settings for each spatial dimension."""
 
     def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -80,22 +78,16 @@ class _ZeroPadding(_Spatial):
         return tf.pad(inputs, self._in_all([list(p) for p in self.padding], [0, 0]))
 
 
-class ZeroPadding1D(_ZeroPadding):
+class ZeroPadding1D(_ZeroPadding, rank=1):
     """Zeros before and after sequences."""
 
-    rank = 1
 
-
-class ZeroPadding2D(_ZeroPadding):
+class ZeroPadding2D(_ZeroPadding, rank=2):
     """Zeros around images: `padding` is one int, one for each direction, or a pair for each."""
 
-    rank = 2
 
-
-class ZeroPadding3D(_ZeroPadding):
+class ZeroPadding3D(_ZeroPadding, rank=3):
     """Zeros around volumes."""
-
-    rank = 3
 
 
 class _Cropping(_Spatial):
@@ -116,16 +108,12 @@ class Cropping1D(_Cropping):
     rank = 1
 
 
-class Cropping2D(_Cropping):
+class Cropping2D(_Cropping, rank=2):
     """Images without their margins: `cropping` is one int, one for each direction, or a pair for each."""
 
-    rank = 2
 
-
-class Cropping3D(_Cropping):
+class Cropping3D(_Cropping, rank=3):
     """Volumes without their margins."""
-
-    rank = 3
 
 
 class _UpSampling(_Spatial):
@@ -152,10 +140,8 @@ class UpSampling1D(_UpSampling):
         return super().get_config() | {"size": self.size[0]}
 
 
-class UpSampling2D(_UpSampling):
+class UpSampling2D(_UpSampling, rank=2):
     """Each point of an image repeated `size` times in both directions, or images resized by another `interpolation`."""
-
-    rank = 2
 
     def __init__(
         self, size: Any = 2, data_format: str | None = None, interpolation: str = "nearest", **kwargs: Any
@@ -179,10 +165,8 @@ class UpSampling2D(_UpSampling):
         return tf.cast(resize(images, size, self.interpolation), dtype_of(images))
 
 
-class UpSampling3D(_UpSampling):
+class UpSampling3D(_UpSampling, rank=3):
     """Each point of a volume repeated `size` times in all directions."""
-
-    rank = 3
 
 
 # ---- noise -----------------------------------------------------------------------------------------------------------
@@ -271,22 +255,16 @@ class _SpatialDropout(_Spatial):
         return self.host.choose(training, dropped, lambda: inputs)
 
 
-class SpatialDropout1D(_SpatialDropout):
+class SpatialDropout1D(_SpatialDropout, rank=1):
     """`Dropout` of whole channels of sequences."""
 
-    rank = 1
 
-
-class SpatialDropout2D(_SpatialDropout):
+class SpatialDropout2D(_SpatialDropout, rank=2):
     """`Dropout` of whole channels of images."""
 
-    rank = 2
 
-
-class SpatialDropout3D(_SpatialDropout):
+class SpatialDropout3D(_SpatialDropout, rank=3):
     """`Dropout` of whole channels of volumes."""
-
-    rank = 3
 
 
 # ---- activations with parameters -------------------------------------------------------------------------------------
@@ -360,27 +338,3 @@ class ActivityRegularization(Layer):
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal layer."""
         return {name: value for name, value in super().get_config().items() if name != "activity_regularizer"}
-
-
-__all__ = [
-    "ELU",
-    "ActivityRegularization",
-    "AlphaDropout",
-    "Cropping1D",
-    "Cropping2D",
-    "Cropping3D",
-    "GaussianDropout",
-    "GaussianNoise",
-    "PReLU",
-    "Permute",
-    "RepeatVector",
-    "SpatialDropout1D",
-    "SpatialDropout2D",
-    "SpatialDropout3D",
-    "UpSampling1D",
-    "UpSampling2D",
-    "UpSampling3D",
-    "ZeroPadding1D",
-    "ZeroPadding2D",
-    "ZeroPadding3D",
-]  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 from dualgrad.autograph.conversion import current
 from dualgrad.keras import functions as tf
 from dualgrad.keras import initializers, losses
-from dualgrad.keras.configs import Configured
+from dualgrad.keras.configs import Configured, OfFunction
 from dualgrad.keras.host import Bound
 from dualgrad.keras.masks import mask_of, masked_weights
 from dualgrad.keras.matching import matched, reduced
@@ -200,48 +200,6 @@ class MeanMetricWrapper(Mean):
         return super().update_state(values, masked_weights(sample_weight, mask_of(y_pred), self.dtype, is_mean=False))
 
 
-class Accuracy(MeanMetricWrapper):
-    """How often predictions equal labels."""
-
-    def __init__(self, name: str = "accuracy", dtype: Any = None) -> None:
-        super().__init__(accuracy, name, dtype)
-
-
-class BinaryAccuracy(MeanMetricWrapper):
-    """How often predictions above the threshold match binary labels."""
-
-    def __init__(self, name: str = "binary_accuracy", dtype: Any = None, threshold: float = 0.5) -> None:
-        super().__init__(binary_accuracy, name, dtype, threshold=threshold)
-
-
-class CategoricalAccuracy(MeanMetricWrapper):
-    """How often the largest prediction is that of a one-hot label."""
-
-    def __init__(self, name: str = "categorical_accuracy", dtype: Any = None) -> None:
-        super().__init__(categorical_accuracy, name, dtype)
-
-
-class SparseCategoricalAccuracy(MeanMetricWrapper):
-    """How often the largest prediction is that of an integer label."""
-
-    def __init__(self, name: str = "sparse_categorical_accuracy", dtype: Any = None) -> None:
-        super().__init__(sparse_categorical_accuracy, name, dtype)
-
-
-class MeanSquaredError(MeanMetricWrapper):
-    """The mean squared error."""
-
-    def __init__(self, name: str = "mean_squared_error", dtype: Any = None) -> None:
-        super().__init__(losses.mean_squared_error, name, dtype)
-
-
-class MeanAbsoluteError(MeanMetricWrapper):
-    """The mean absolute error."""
-
-    def __init__(self, name: str = "mean_absolute_error", dtype: Any = None) -> None:
-        super().__init__(losses.mean_absolute_error, name, dtype)
-
-
 class RootMeanSquaredError(Mean):
     """The root of the mean squared error."""
 
@@ -258,92 +216,103 @@ class RootMeanSquaredError(Mean):
         return tf.sqrt(super().result())
 
 
-def _mean_of(function: Callable[..., Any], class_name: str, doc: str) -> type[MeanMetricWrapper]:
-    """The mean of a loss, whose further arguments the class takes too."""
+class _MeanOf(OfFunction, MeanMetricWrapper):
+    """The mean of a function; its own arguments come last."""
 
-    def __init__(self: Any, name: str = function.__name__, dtype: Any = None, **arguments: Any) -> None:  # noqa: N807
-        MeanMetricWrapper.__init__(self, function, name, dtype, **arguments)
-
-    return type(class_name, (MeanMetricWrapper,), {"__init__": __init__, "__doc__": doc, "__module__": __name__})
-
-
-MeanAbsolutePercentageError = _mean_of(
-    losses.mean_absolute_percentage_error, "MeanAbsolutePercentageError", "The mean absolute error, in percent."
-)
-MeanSquaredLogarithmicError = _mean_of(
-    losses.mean_squared_logarithmic_error, "MeanSquaredLogarithmicError", "The mean squared error of logarithms."
-)
-Hinge = _mean_of(losses.hinge, "Hinge", "The mean hinge loss.")
-SquaredHinge = _mean_of(losses.squared_hinge, "SquaredHinge", "The mean squared hinge loss.")
-CategoricalHinge = _mean_of(losses.categorical_hinge, "CategoricalHinge", "The mean categorical hinge loss.")
-KLDivergence = _mean_of(losses.kl_divergence, "KLDivergence", "The mean divergence of Kullback and Leibler.")
-Poisson = _mean_of(losses.poisson, "Poisson", "The mean Poisson loss.")
-
-
-class LogCoshError(MeanMetricWrapper):
-    """The mean logarithm of the hyperbolic cosine of the error."""
-
-    def __init__(self, name: str = "logcosh", dtype: Any = None) -> None:
-        super().__init__(losses.log_cosh, name, dtype)
+    def __init_subclass__(
+        cls, function: Callable[..., Any] | None = None, order: str = "name dtype", **defaults: Any
+    ) -> None:
+        if function is not None:
+            defaults = {"name": function.__name__, **defaults}
+        super().__init_subclass__(function, order, **defaults)
 
 
 def _cosine(y_true: Any, y_pred: Any, axis: int = -1) -> Any:
     return -losses.cosine_similarity(y_true, y_pred, axis=axis)
 
 
-class CosineSimilarity(MeanMetricWrapper):
-    """The mean cosine of the angle between labels and predictions."""
-
-    def __init__(self, name: str = "cosine_similarity", dtype: Any = None, axis: int = -1) -> None:
-        super().__init__(_cosine, name, dtype, axis=axis)
+_LOGITS = "name dtype from_logits"
 
 
-class TopKCategoricalAccuracy(MeanMetricWrapper):
+class Accuracy(_MeanOf, function=accuracy):
+    """How often predictions equal labels."""
+
+
+class BinaryAccuracy(_MeanOf, function=binary_accuracy, order="name dtype threshold"):
+    """How often predictions above the threshold match binary labels."""
+
+
+class CategoricalAccuracy(_MeanOf, function=categorical_accuracy):
+    """How often the largest prediction is that of a one-hot label."""
+
+
+class SparseCategoricalAccuracy(_MeanOf, function=sparse_categorical_accuracy):
+    """How often the largest prediction is that of an integer label."""
+
+
+class TopKCategoricalAccuracy(_MeanOf, function=top_k_categorical_accuracy, order="k name dtype"):
     """How often a one-hot label is among the `k` largest predictions."""
 
-    def __init__(self, k: int = 5, name: str = "top_k_categorical_accuracy", dtype: Any = None) -> None:
-        super().__init__(top_k_categorical_accuracy, name, dtype, k=k)
 
-
-class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
+class SparseTopKCategoricalAccuracy(_MeanOf, function=sparse_top_k_categorical_accuracy, order="k name dtype"):
     """How often an integer label is among the `k` largest predictions."""
 
-    def __init__(self, k: int = 5, name: str = "sparse_top_k_categorical_accuracy", dtype: Any = None) -> None:
-        super().__init__(sparse_top_k_categorical_accuracy, name, dtype, k=k)
+
+class MeanSquaredError(_MeanOf, function=losses.mean_squared_error):
+    """The mean squared error."""
 
 
-class BinaryCrossentropy(MeanMetricWrapper):
+class MeanAbsoluteError(_MeanOf, function=losses.mean_absolute_error):
+    """The mean absolute error."""
+
+
+class MeanAbsolutePercentageError(_MeanOf, function=losses.mean_absolute_percentage_error):
+    """The mean absolute error, in percent."""
+
+
+class MeanSquaredLogarithmicError(_MeanOf, function=losses.mean_squared_logarithmic_error):
+    """The mean squared error of logarithms."""
+
+
+class LogCoshError(_MeanOf, function=losses.log_cosh, name="logcosh"):
+    """The mean logarithm of the hyperbolic cosine of the error."""
+
+
+class Hinge(_MeanOf, function=losses.hinge):
+    """The mean hinge loss."""
+
+
+class SquaredHinge(_MeanOf, function=losses.squared_hinge):
+    """The mean squared hinge loss."""
+
+
+class CategoricalHinge(_MeanOf, function=losses.categorical_hinge):
+    """The mean categorical hinge loss."""
+
+
+class KLDivergence(_MeanOf, function=losses.kl_divergence):
+    """The mean divergence of Kullback and Leibler."""
+
+
+class Poisson(_MeanOf, function=losses.poisson):
+    """The mean Poisson loss."""
+
+
+class CosineSimilarity(_MeanOf, function=_cosine, order="name dtype axis", name="cosine_similarity"):
+    """The mean cosine of the angle between labels and predictions."""
+
+
+class BinaryCrossentropy(
+    _MeanOf, function=losses.binary_crossentropy, order=f"{_LOGITS} label_smoothing", label_smoothing=0
+):
     """The mean binary cross entropy."""
 
-    def __init__(
-        self,
-        name: str = "binary_crossentropy",
-        dtype: Any = None,
-        from_logits: bool = False,
-        label_smoothing: float = 0,
-    ) -> None:
-        options = {"from_logits": from_logits, "label_smoothing": label_smoothing}
-        super().__init__(losses.binary_crossentropy, name, dtype, **options)
 
-
-class CategoricalCrossentropy(MeanMetricWrapper):
+class CategoricalCrossentropy(
+    _MeanOf, function=losses.categorical_crossentropy, order=f"{_LOGITS} label_smoothing", label_smoothing=0
+):
     """The mean cross entropy of one-hot labels."""
 
-    def __init__(
-        self,
-        name: str = "categorical_crossentropy",
-        dtype: Any = None,
-        from_logits: bool = False,
-        label_smoothing: float = 0,
-    ) -> None:
-        options = {"from_logits": from_logits, "label_smoothing": label_smoothing}
-        super().__init__(losses.categorical_crossentropy, name, dtype, **options)
 
-
-class SparseCategoricalCrossentropy(MeanMetricWrapper):
+class SparseCategoricalCrossentropy(_MeanOf, function=losses.sparse_categorical_crossentropy, order=_LOGITS):
     """The mean cross entropy of integer labels."""
-
-    def __init__(
-        self, name: str = "sparse_categorical_crossentropy", dtype: Any = None, from_logits: bool = False
-    ) -> None:
-        super().__init__(losses.sparse_categorical_crossentropy, name, dtype, from_logits=from_logits)

@@ -43,7 +43,7 @@ def call(inference: Inference, node: ast.Call, called: Values) -> Values | None:
 
 
 def _builtin(inference: Inference, node: ast.Call, name: str) -> Values | None:
-    arguments = [inference.of(a) for a in node.args]
+    arguments = [inference.values_of(a) for a in node.args]
     if name in THE_SAME and arguments:
         return frozenset({Many(inference.elements(arguments[-1]))})
     if name in AN_ELEMENT and arguments:
@@ -60,12 +60,12 @@ def _builtin(inference: Inference, node: ast.Call, name: str) -> Values | None:
         return _super(inference, node)
     if name == "__import__":
         return _imported(inference, node, whole=False)
-    return None if inference.of(node.func) else NOTHING
+    return None if inference.values_of(node.func) else NOTHING
 
 
 def _looked_up(inference: Inference, arguments: list[ast.expr]) -> Values:
     """The results of ``getattr``."""
-    base, key = inference.of(arguments[0]), arguments[1]
+    base, key = inference.values_of(arguments[0]), arguments[1]
     if isinstance(key, ast.Constant):
         return inference.attribute(base, str(key.value))
     ours = any(isinstance(v, (Path, Instance)) for v in base)
@@ -83,11 +83,11 @@ def _super(inference: Inference, node: ast.Call) -> Values:
 
 def _foreign(inference: Inference, node: ast.Call, path: str) -> Values:
     if path in HANDED_ON and node.args:
-        return inference.of(node.args[0])
+        return inference.values_of(node.args[0])
     if path == "importlib.import_module":
         return _imported(inference, node)
     if path.rpartition(".")[2] in THE_SAME and node.args:
-        return frozenset({Many(inference.elements(inference.of(node.args[-1])))})
+        return frozenset({Many(inference.elements(inference.values_of(node.args[-1])))})
     return NOTHING
 
 
@@ -98,7 +98,7 @@ def _imported(inference: Inference, node: ast.Call, whole: bool = True) -> Value
 
 def _of_container(inference: Inference, node: ast.Attribute) -> Values | None:
     """A method of a list or dict."""
-    held = frozenset(v for v in inference.of(node.value) if isinstance(v, CONTAINERS))
+    held = frozenset(v for v in inference.values_of(node.value) if isinstance(v, CONTAINERS))
     if not held:
         return None
     inner = inference.elements(held)

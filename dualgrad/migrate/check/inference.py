@@ -75,13 +75,13 @@ class Inference:
             self.before, self.now = self.now, {}
             for node in scopes.of:
                 if isinstance(node, ast.expr):
-                    self.of(node)
+                    self.values_of(node)
             if self.now == self.before:
                 break
 
     # ---- expressions -------------------------------------------------------------------------------------------------
 
-    def of(self, node: ast.expr) -> Values:
+    def values_of(self, node: ast.expr) -> Values:
         """The values that an expression stands for."""
         if node in self.now:
             return self.now[node]
@@ -129,25 +129,25 @@ class Inference:
         return self.now[key]
 
     def _Attribute(self, node: ast.Attribute) -> Values:
-        return self.attribute(self.of(node.value), node.attr)
+        return self.attribute(self.values_of(node.value), node.attr)
 
     def _Call(self, node: ast.Call) -> Values:
-        called = self.of(node.func)
+        called = self.values_of(node.func)
         special = builtin_functions.call(self, node, called)
         if special is not None:
             return special
         return union(*(self.result(value, node) for value in called))
 
     def _BinOp(self, node: ast.BinOp) -> Values:
-        return self._combined(self.of(node.left), self.of(node.right))
+        return self._combined(self.values_of(node.left), self.values_of(node.right))
 
     def _Compare(self, node: ast.Compare) -> Values:
         if any(isinstance(o, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for o in node.ops):
             return NOTHING
-        return self._tensors(union(self.of(node.left), *(self.of(c) for c in node.comparators)))
+        return self._tensors(union(self.values_of(node.left), *(self.values_of(c) for c in node.comparators)))
 
     def _UnaryOp(self, node: ast.UnaryOp) -> Values:
-        return NOTHING if isinstance(node.op, ast.Not) else self._tensors(self.of(node.operand))
+        return NOTHING if isinstance(node.op, ast.Not) else self._tensors(self.values_of(node.operand))
 
     def _combined(self, left: Values, right: Values) -> Values:
         both = left | right
@@ -161,19 +161,19 @@ class Inference:
         return frozenset(own)
 
     def _BoolOp(self, node: ast.BoolOp) -> Values:
-        return union(*(self.of(v) for v in node.values))
+        return union(*(self.values_of(v) for v in node.values))
 
     def _IfExp(self, node: ast.IfExp) -> Values:
-        return self.of(node.body) | self.of(node.orelse)
+        return self.values_of(node.body) | self.values_of(node.orelse)
 
     def _NamedExpr(self, node: ast.NamedExpr) -> Values:
-        return self.of(node.value)
+        return self.values_of(node.value)
 
     def _Starred(self, node: ast.Starred) -> Values:
-        return self.of(node.value)
+        return self.values_of(node.value)
 
     def _Await(self, node: ast.Await) -> Values:
-        return self.of(node.value)
+        return self.values_of(node.value)
 
     def _Lambda(self, node: ast.Lambda) -> Values:
         return frozenset({Local(node)})
@@ -181,7 +181,7 @@ class Inference:
     def _Tuple(self, node: ast.Tuple) -> Values:
         if any(isinstance(e, ast.Starred) for e in node.elts):
             return frozenset({Box(node)})
-        return frozenset({Fixed(tuple(self.of(e) for e in node.elts))})
+        return frozenset({Fixed(tuple(self.values_of(e) for e in node.elts))})
 
     def _display(self, node: ast.expr) -> Values:
         return frozenset({Box(node)})
@@ -189,7 +189,7 @@ class Inference:
     _List = _Set = _Dict = _ListComp = _SetComp = _DictComp = _GeneratorExp = _display
 
     def _Subscript(self, node: ast.Subscript) -> Values:
-        return union(*(self._item(v, node.slice) for v in self.of(node.value)))
+        return union(*(self._item(v, node.slice) for v in self.values_of(node.value)))
 
     def _item(self, value: Value, index: ast.expr) -> Values:
         if isinstance(index, ast.Slice) and isinstance(value, (Fixed, Many, Box)):
@@ -208,7 +208,7 @@ class Inference:
     def source(self, source: Source) -> Values:
         """The values that a name is bound to."""
         if isinstance(source, Expression):
-            return self.of(source.node)
+            return self.values_of(source.node)
         if isinstance(source, Element):
             return self.elements(self.source(source.source))
         if isinstance(source, Part):
@@ -235,7 +235,7 @@ class Inference:
             elif isinstance(value, Box) and source.index is not None and isinstance(value.node, (ast.List, ast.Tuple)):
                 elements = value.node.elts
                 plain = source.index < len(elements) and not any(isinstance(e, ast.Starred) for e in elements)
-                found.append(self.of(elements[source.index]) if plain else self.elements(frozenset({value})))
+                found.append(self.values_of(elements[source.index]) if plain else self.elements(frozenset({value})))
             else:
                 found.append(self.elements(frozenset({value})))
         return union(*found)
@@ -252,7 +252,7 @@ class Inference:
     def _parameter(self, source: Parameter) -> Values:
         """The values that the file's own calls give a parameter, and its default."""
         function, name = source.function, source.name
-        given = [self._given(call, shift, function, name) for call, shift in self.calls.get(function, ())]
+        given = [self._argument_values(call, shift, function, name) for call, shift in self.calls.get(function, ())]
         given.append(self._default(function, name))
         owner = self.owner(function)
         arguments = [*function.args.posonlyargs, *function.args.args]
@@ -286,24 +286,24 @@ class Inference:
         """Their names, where they are plain names."""
         return {d.id for d in getattr(function, "decorator_list", ()) if isinstance(d, ast.Name)}
 
-    def _given(self, call: ast.Call, shift: int, function: Function, name: str) -> Values:
+    def _argument_values(self, call: ast.Call, shift: int, function: Function, name: str) -> Values:
         for keyword in call.keywords:
             if keyword.arg == name:
-                return self.of(keyword.value)
+                return self.values_of(keyword.value)
         arguments = [a.arg for a in (*function.args.posonlyargs, *function.args.args)][shift:]
         if any(isinstance(a, ast.Starred) for a in call.args):
             return NOTHING
         if function.args.vararg is not None and function.args.vararg.arg == name:
-            return frozenset({Many(union(*(self.of(a) for a in call.args[len(arguments) :])))})
+            return frozenset({Many(union(*(self.values_of(a) for a in call.args[len(arguments) :])))})
         place = arguments.index(name) if name in arguments else len(call.args)
-        return self.of(call.args[place]) if place < len(call.args) else NOTHING
+        return self.values_of(call.args[place]) if place < len(call.args) else NOTHING
 
     def _default(self, function: Function, name: str) -> Values:
         arguments = [*function.args.posonlyargs, *function.args.args]
         behind = arguments[len(arguments) - len(function.args.defaults) :]
         pairs = [*zip(behind, function.args.defaults, strict=True)]
         pairs += [(a, d) for a, d in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True) if d]
-        return union(*(self.of(default) for argument, default in pairs if argument.arg == name))
+        return union(*(self.values_of(default) for argument, default in pairs if argument.arg == name))
 
     # ---- containers --------------------------------------------------------------------------------------------------
 
@@ -339,27 +339,29 @@ class Inference:
 
     def _displayed(self, node: ast.expr) -> Values:
         if isinstance(node, ast.Dict):
-            parts = [self.of(v) for v in node.values]
+            parts = [self.values_of(v) for v in node.values]
         elif isinstance(node, ast.DictComp):
-            parts = [self.of(node.value)]
+            parts = [self.values_of(node.value)]
         elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
-            parts = [self.of(node.elt)]
+            parts = [self.values_of(node.elt)]
         else:
             displayed = getattr(node, "elts", ())
-            parts = [self.elements(self.of(e)) if isinstance(e, ast.Starred) else self.of(e) for e in displayed]
+            parts = [
+                self.elements(self.values_of(e)) if isinstance(e, ast.Starred) else self.values_of(e) for e in displayed
+            ]
         return union(*parts)
 
     def _put_into(self, node: ast.expr) -> Values:
         """The things that files store in a container that they make."""
         box = Box(node)
-        return union(*(self.source(source) for base, source in self.scopes.stored if box in self.of(base)))
+        return union(*(self.source(source) for base, source in self.scopes.stored if box in self.values_of(base)))
 
     # ---- attributes --------------------------------------------------------------------------------------------------
 
     def attribute(self, values: Values, name: str) -> Values:
         """The values of ``value.name``."""
         stored = self.scopes.attributes.get(name, ())
-        given = [self.source(source) for base, source in stored if self.of(base) & values]
+        given = [self.source(source) for base, source in stored if self.values_of(base) & values]
         return union(*given, *(self._attribute(v, name) for v in values))
 
     def _attribute(self, value: Value, name: str) -> Values:
@@ -413,7 +415,7 @@ class Inference:
     def bases(self, node: ast.ClassDef) -> list[Value]:
         """The bases of a class of the file: its classes, objects of ours, names that are foreign or missing."""
         kinds: list[Value] = []
-        for value in union(*(self.of(b) for b in node.bases)):
+        for value in union(*(self.values_of(b) for b in node.bases)):
             if isinstance(value, Path):
                 kind = self.surface.look(value.path)
                 kinds.append(Instance(kind) if inspect.isclass(kind) else Lost(value.path))
@@ -458,7 +460,7 @@ class Inference:
         parent = self.surface.look(value.path.rpartition(".")[0])
         owner = parent if inspect.isclass(parent) else None
         results = self.surface.result(function, f"tf.{value.path}", owner)
-        own = {v for a in node.args[:2] for v in self.of(a) if isinstance(v, Local)}
+        own = {v for a in node.args[:2] for v in self.values_of(a) if isinstance(v, Local)}
         if own and all(isinstance(v, Unknown) for v in results):
             return frozenset(own)  # tf.function(f), tf.make_template("name", f): a function like its own
         return results
@@ -490,9 +492,9 @@ class Inference:
     def returned(self, function: ast.AST) -> Values:
         """The results of a function of the file."""
         scope = self.scopes.inside[function]
-        results = union(*(self.of(r) for r in scope.returns))
+        results = union(*(self.values_of(r) for r in scope.returns))
         if scope.yields:
-            return results | {Many(union(*(self.of(y) for y in scope.yields)))}
+            return results | {Many(union(*(self.values_of(y) for y in scope.yields)))}
         return results
 
     def within(self, node: ast.AST, *kinds: type) -> Scope | None:

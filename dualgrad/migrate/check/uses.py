@@ -236,7 +236,7 @@ class Checker:
             self._add(node, "name", node.id, MISSES, removed(node.id) or "")
         if sources is not None and not any(isinstance(source, Imported) for source in sources):
             return  # a name of the program's own: what it stands for is reported where it is bound
-        for value in self.inference.of(node):
+        for value in self.inference.values_of(node):
             if isinstance(value, Path) and not self._continues(node, value.path):
                 self._path(node, value.path)
 
@@ -250,11 +250,11 @@ class Checker:
     def _attribute(self, node: ast.Attribute) -> None:
         if node.attr.startswith("__") and node.attr != "__dict__":
             return
-        base = self.inference.of(node.value)
+        base = self.inference.values_of(node.value)
         if node.attr == "__dict__" and any(self._is_ours(v) for v in base):
             self._add(node, "name", "__dict__", UNCHECKED, "what is looked up in it is known only when it runs")
             return
-        for foreign in sorted(v.path for v in self.inference.of(node) if isinstance(v, Foreign)):
+        for foreign in sorted(v.path for v in self.inference.values_of(node) if isinstance(v, Foreign)):
             if (gone := removed(foreign)) is not None:
                 self._add(node, "name", foreign, MISSES, gone)
         self._one_of(node, base)
@@ -271,7 +271,7 @@ class Checker:
 
     def _one_of(self, node: ast.Attribute, base: Values) -> None:
         """The name below TensorFlow that the attribute is; a missing one only where none of several is here."""
-        paths = sorted(v.path for v in self.inference.of(node) if isinstance(v, Path))
+        paths = sorted(v.path for v in self.inference.values_of(node) if isinstance(v, Path))
         below = [path for path in paths if self._below(base, path, node.attr)]
         here = [path for path in below if self.surface.has(path)]
         is_open = any(isinstance(v, (Unknown, Module, Foreign)) for v in base)
@@ -306,7 +306,7 @@ class Checker:
 
     def _stores(self, value: Value, name: str) -> bool:
         """Whether the program itself gives objects this attribute, or their class."""
-        given = [v for base, _ in self.scopes.attributes.get(name, ()) for v in self.inference.of(base)]
+        given = [v for base, _ in self.scopes.attributes.get(name, ()) for v in self.inference.values_of(base)]
         kinds = [self.surface.look(v.path) for v in given if isinstance(v, Path)]
         if isinstance(value, Made):
             return any(Made(node) in given for node in self._with_bases(value.node))
@@ -325,7 +325,7 @@ class Checker:
             sources = self.scopes.of[node].find(node.id) or []
             only = sources[0] if len(sources) == 1 else None
             return isinstance(only, Expression) and isinstance(only.node, ast.Call) and self._is_made_here(only.node)
-        called = self.inference.of(node.func) if isinstance(node, ast.Call) else NOTHING
+        called = self.inference.values_of(node.func) if isinstance(node, ast.Call) else NOTHING
         return bool(called) and all(isinstance(v, Path) for v in called)
 
     def _with_bases(self, node: ast.ClassDef, seen: tuple[ast.ClassDef, ...] = ()) -> tuple[ast.ClassDef, ...]:
@@ -384,15 +384,15 @@ class Checker:
 
     def _call(self, node: ast.Call) -> None:
         self._dynamic(node)
-        called = self.inference.of(node.func)
+        called = self.inference.values_of(node.func)
         partial = any(isinstance(v, Foreign) and v.path == "functools.partial" for v in called)
-        values = self.inference.of(node.args[0]) if partial and node.args else called
+        values = self.inference.values_of(node.args[0]) if partial and node.args else called
         judged = [(label, arguments) for v in values for label, arguments in self._arguments(v)]
         if not judged:
             return
         # a call that one of several functions takes is taken
         best = min(
-            (list(self._given(node, label, arguments, int(partial))) for label, arguments in judged),
+            (list(self._argument_values(node, label, arguments, int(partial))) for label, arguments in judged),
             key=lambda given: max((GRAVITY[verdict] for *_, verdict, _ in given), default=0),
         )
         is_handed = any(isinstance(v, Path) for v in values) and not self._is_named(node.func)
@@ -431,7 +431,7 @@ class Checker:
         sources = self.scopes.of[node].find(node.id) or () if isinstance(node, ast.Name) else ()
         return not any(isinstance(source, Parameter) for source in sources)
 
-    def _given(
+    def _argument_values(
         self, node: ast.Call, label: str, arguments: Arguments, skip: int
     ) -> Iterator[tuple[ast.AST, str, str, str]]:
         """Findings about the arguments of a call: place, name, verdict, message."""
@@ -461,13 +461,13 @@ class Checker:
             return
         name, arguments = node.func.id, node.args
         if name in LOOKS_UP and len(arguments) > 1:
-            ours = [v for v in self.inference.of(arguments[0]) if self._is_ours(v)]
+            ours = [v for v in self.inference.values_of(arguments[0]) if self._is_ours(v)]
             if isinstance(key := arguments[1], ast.Constant):
                 self._constant(node, ours, str(key.value), has_default=len(arguments) > 2)
             elif ours:
                 what = ast.unparse(arguments[0])
                 self._add(node, "name", f"{name}({what}, …)", UNCHECKED, "the name is known only when it runs")
-        elif name == "vars" and arguments and any(self._is_ours(v) for v in self.inference.of(arguments[0])):
+        elif name == "vars" and arguments and any(self._is_ours(v) for v in self.inference.values_of(arguments[0])):
             self._add(node, "name", "vars", UNCHECKED, "what is looked up in it is known only when it runs")
         elif name in RUNS_TEXT and self._knows_tensorflow():
             self._add(node, "name", name, UNCHECKED, "code in a string is not read")
@@ -488,7 +488,7 @@ class Checker:
     def _imported(self, node: ast.Call) -> None:
         """``importlib.import_module("tensorflow.nn")``."""
         by_name = isinstance(node.func, ast.Name) and node.func.id == "__import__"
-        called = self.inference.of(node.func)
+        called = self.inference.values_of(node.func)
         if not node.args or not (by_name or Foreign("importlib.import_module") in called):
             return
         key = node.args[0]

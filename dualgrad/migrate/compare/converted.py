@@ -287,7 +287,7 @@ class Converted:
         if function.name is None:
             return [value(self.evaluated(expression)) for expression in function.values]
         told = {**step["feeds"], **step.get("taken", {})}
-        fed = {p: EagerTensor(scalar(self.golden.array(told[t]))) for p, t in function.feeds.items()}
+        fed = {p: self.tensor(self.golden.array(told[t])) for p, t in function.feeds.items()}
         self._streams.set(step, self.evaluated)
         draws = Draws([draw for draw in step.get("draws", ()) if draw[0] in self._seedless[step["graph"]]])
         with tracing(events, draws):
@@ -325,13 +325,17 @@ class Converted:
         """The value in the module that an expression of the map means."""
         return eval(expression, self.namespace)  # the module itself is executed: this adds nothing to trust
 
+    def tensor(self, array: np.ndarray) -> Any:
+        """An array as the library has it."""
+        return EagerTensor(scalar(array))
+
     def set_constants(self) -> None:
         """Give the constants that the module computes itself what they held in the record, where that is kept."""
         for step in self.golden.part("steps.json"):
             for name, code in self.map.constants.items():
                 described = step.get("ops", {}).get(name)
                 if described is not None and self.golden.holds(described):
-                    self.namespace[code] = EagerTensor(scalar(self.golden.array(described)))
+                    self.namespace[code] = self.tensor(self.golden.array(described))
 
     def set_variables(self, step: Mapping[str, Any]) -> None:
         """Set the variables to what they held before a run."""

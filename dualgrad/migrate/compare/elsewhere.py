@@ -96,7 +96,7 @@ class _Elsewhere(Converted):
         self._spread = None
         super().one(step, function)
 
-    def given(self, array: Any) -> Any:
+    def as_tensor(self, array: Any) -> Any:
         """An array as the library has it; while last bits are shaken, other ones."""
         array = np.asarray(array)
         if self._shaken is not None and array.dtype.kind == "f":
@@ -113,19 +113,11 @@ class _Elsewhere(Converted):
         """The value of the variable that stands for one of the graph; None if there is none yet."""
         raise NotImplementedError
 
-    def set_constants(self) -> None:
-        """Give the constants that the module computes itself what they held in the record, where that is kept."""
-        for step in self.golden.part("steps.json"):
-            for name, code in self.map.constants.items():
-                described = step.get("ops", {}).get(name)
-                if described is not None and self.golden.holds(described):
-                    self.namespace[code] = self.tensor(self.golden.array(described))
-
     def initialized(self, step: Mapping[str, Any]) -> None:
         self.comparison.skip("initial values, from which each run is set")
 
     def compare(self, step: Mapping[str, Any], results: Mapping[str, Any]) -> bool:
-        wanted = dict(zip(step["fetches"], step["results"], strict=True)) | dict(self.told(step))
+        wanted = dict(zip(step["fetches"], step["results"], strict=True)) | dict(self.further_values(step))
         pairs = [("result", name, wanted[name], array) for name, array in results.items() if name in wanted]
         if self.keeps:
             after = {**step["before"], **step["after"]}
@@ -138,7 +130,7 @@ class _Elsewhere(Converted):
         same = [self.value(step, what, name, d, array) for what, name, d, array in pairs]
         return not all(same)
 
-    def told(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
+    def further_values(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         """Values that are recorded besides of a run."""
         return {}
 
@@ -210,7 +202,7 @@ class _OnTensorFlow(_Elsewhere):
     def call(self, step: Mapping[str, Any], function: Function, events: Any = None) -> list[Any]:
         if function.name is None:
             return [np.asarray(self.evaluated(expression)) for expression in function.values]
-        fed = [self.given(self.golden.array(step["feeds"][t])) for t in function.feeds.values()]
+        fed = [self.as_tensor(self.golden.array(step["feeds"][t])) for t in function.feeds.values()]
         result = self.evaluated(function.name)(*fed)
         flat = import_module("tensorflow").nest.flatten(result) if function.returns else []
         return [x.numpy() if hasattr(x, "numpy") else np.asarray(x) for x in flat]
@@ -218,22 +210,22 @@ class _OnTensorFlow(_Elsewhere):
     def prepare(self, step: Mapping[str, Any], function: Function) -> None:
         """Have the slots made that a function changes."""
         known = {n for n in {**step["before"], **step["after"]} if n in self._variables}
-        if function.name is not None and any(self._found(n) is None for n in known):
+        if function.name is not None and any(self._variable_for(n) is None for n in known):
             self.call(step, function)
 
     def set_variables(self, step: Mapping[str, Any]) -> None:
         for name, described in step["before"].items():
-            if (variable := self._found(name)) is not None:
-                variable.assign(self.given(self.golden.array(described)))
+            if (variable := self._variable_for(name)) is not None:
+                variable.assign(self.as_tensor(self.golden.array(described)))
 
     def held(self, name: str) -> np.ndarray | None:
-        variable = self._found(name)
+        variable = self._variable_for(name)
         return None if variable is None else np.asarray(variable.numpy())
 
     def variable(self, name: str, changed: Collection[str] = ()) -> Any:
-        return self._found(name)
+        return self._variable_for(name)
 
-    def _found(self, name: str) -> Any:
+    def _variable_for(self, name: str) -> Any:
         code = self._variables.get(name)
         if code is None:
             return None
@@ -244,7 +236,7 @@ class _OnTensorFlow(_Elsewhere):
 class _OnKeras(_OnTensorFlow):
     """The slots of a compiled model's optimizer lie in lists, in the order of its variables."""
 
-    def _found(self, name: str) -> Any:
+    def _variable_for(self, name: str) -> Any:
         code = self._variables.get(name, "")
         optimizer, model = self.namespace["model"].optimizer, self.namespace["model"]
         if not optimizer.built:
@@ -307,7 +299,7 @@ class _OnJax(_Elsewhere):
     def call(self, step: Mapping[str, Any], function: Function, events: Any = None) -> list[Any]:
         if function.name is None:
             return []
-        fed = [self.given(self.golden.array(step["feeds"][t])) for t in function.feeds.values()]
+        fed = [self.as_tensor(self.golden.array(step["feeds"][t])) for t in function.feeds.values()]
         jax = import_module("jax")
         compiled = self._compiled.setdefault(function.name, jax.jit(self.evaluated(function.name)))
         return [np.asarray(x) for x in jax.tree_util.tree_leaves(compiled(self.namespace["params"], *fed))]
@@ -322,7 +314,7 @@ class _OnJax(_Elsewhere):
                 held = self.namespace["params"]
                 for key in keys[:-1]:
                     held = held[key]
-                held[keys[-1]] = self.given(self.golden.array(described))
+                held[keys[-1]] = self.as_tensor(self.golden.array(described))
 
-    def told(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
+    def further_values(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         return {name: d for name, d in step.get("ops", {}).items() if d is not None}

@@ -51,10 +51,10 @@ class Recorded:
         """The meaning of a tensor: ``variable W``, itself, or None for a constant."""
         if tensor not in self._tokens:
             self._tokens[tensor] = tensor  # a loop leads back here
-            self._tokens[tensor] = self._found(tensor)
+            self._tokens[tensor] = self._meaning(tensor)
         return self._tokens[tensor]
 
-    def _found(self, tensor: str) -> str | None:
+    def _meaning(self, tensor: str) -> str | None:
         node = self.by_name.get(tensor.rpartition(":")[0])
         if node is None:
             return tensor
@@ -111,7 +111,7 @@ def matched(
         if node.type in _PASSING and len(node.inputs) == 1:
             tokens[id(node.outputs[0])] = here[0]
             continue
-        name = _taken(left.get((kind(node.type), *here), []), node, names_by_id, single)
+        name = _claimed(left.get((kind(node.type), *here), []), node, names_by_id, single)
         for i, x in enumerate(node.outputs):
             if id(x) not in names_by_id and name is not None and i < len(recorded.by_name[name]["outputs"]):
                 names_by_id[id(x)] = f"{name}:{i}"
@@ -121,7 +121,7 @@ def matched(
     return names_by_id
 
 
-def _taken(names: list[str], node: Any, found: Mapping[int, str], single: set[str]) -> str | None:
+def _claimed(names: list[str], node: Any, found: Mapping[int, str], single: set[str]) -> str | None:
     """One of the candidates, which no other operation gets; none if it could be any of several."""
     forced = next((found[id(x)].rpartition(":")[0] for x in node.outputs if id(x) in found), None)
     name = forced if forced in names else node.name if node.name in names else None

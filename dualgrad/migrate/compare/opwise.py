@@ -78,7 +78,7 @@ class OpByOp:
             ``id(tensor)`` to the recorded array.
         """
         for key, array in feeds.items():
-            self.values[key] = _given(array)
+            self.values[key] = _recorded_value(array)
         for node in nodes:
             if all(id(x) in feeds for x in node.outputs) and node.outputs:
                 continue
@@ -89,14 +89,14 @@ class OpByOp:
         if node.op is variable_handle:
             held = self.step["before"].get(node.outputs[0].name)
             if held is not None and self.golden.holds(held):
-                self.state[id(node.outputs[0])] = _given(self.golden.array(held))
+                self.state[id(node.outputs[0])] = _recorded_value(self.golden.array(held))
             return
         if node.op is variable_is_initialized:
-            self.values[id(node.outputs[0])] = _given(np.bool_(id(node.inputs[0]) in self.state))
+            self.values[id(node.outputs[0])] = _recorded_value(np.bool_(id(node.inputs[0]) in self.state))
             return
         if node.op is placeholder or any(not self._known(x) for x in node.inputs):
             return  # a queue's handle, say
-        operands = [self._of(x) for x in node.inputs]
+        operands = [self._operand(x) for x in node.inputs]
         if node.op is read_variable:
             self.values[id(node.outputs[0])] = operands[0]
         elif node.op is assign_variable:
@@ -108,7 +108,7 @@ class OpByOp:
     def _known(self, x: Any) -> bool:
         return id(x) in self.values or id(x) in self.state or x.node.op is variable_handle
 
-    def _of(self, x: Any) -> Value:
+    def _operand(self, x: Any) -> Value:
         held = self.state.get(id(x))
         return held if held is not None else self.values.get(id(x), Value(None, None, random=True))
 
@@ -117,7 +117,7 @@ class OpByOp:
         drawn = node.op.stateful or "counter" in node.op.args
         if drawn and all(r is not None for r in recorded):
             for x, array in zip(node.outputs, recorded, strict=True):
-                self.values[id(x)] = _given(array)
+                self.values[id(x)] = _recorded_value(array)
             return
         random = drawn or any(v.random for v in operands)
         arrays = [v.array for v in operands]
@@ -133,12 +133,12 @@ class OpByOp:
                 known = array is not None and np.shape(array) == np.shape(ours)
                 if random and known:
                     self.comparison.skip("values that follow from random numbers which are not in the record")
-                self.values[id(x)] = _given(array) if known else Value(ours, precise, units + 1.0, random)
+                self.values[id(x)] = _recorded_value(array) if known else Value(ours, precise, units + 1.0, random)
                 continue
             exactly = precise if any(_is_float(a) for a in [*arrays, ours]) else None
             judgement = judged(ours, array, exactly, scale_of(node.op, arrays, node.params), own, units)
             self._judge(node, x, judgement, ours, array, operands)
-            self.values[id(x)] = _given(array)
+            self.values[id(x)] = _recorded_value(array)
 
     @staticmethod
     def _in_float64(node: Any, operands: Sequence[Value]) -> list[Any] | None:
@@ -201,7 +201,7 @@ def _largest(array: Any) -> float:
     return float(np.max(np.abs(array), initial=0.0)) if _is_float(array) else 0.0
 
 
-def _given(array: Any) -> Value:
+def _recorded_value(array: Any) -> Value:
     return Value(array, _wide(array))
 
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from dualgrad.files.golden import Golden, digest
 from dualgrad.migrate.compare.findings import Difference, shown
+from dualgrad.migrate.patching import replaced
 from dualgrad.migrate.watch_tapes import value
 from engine.core import nest
 from engine.core.dtypes import as_dtype
@@ -116,50 +117,33 @@ class OwnRun:
     @contextmanager
     def watching(self) -> Iterator[dict[str, Any]]:
         """Follow what runs inside of the ``with`` block; the names that the program needs for that."""
-        usual = {name: vars(Variable).get(name) for name in _LOOKS}
-        assign, get_next = Variable.assign, DatasetIterator.get_next
 
-        def following(iterator: DatasetIterator) -> Any:
-            element = get_next(iterator)
+        def following(usual: Any, iterator: DatasetIterator) -> Any:
+            element = usual(iterator)
             if self._is_outside():
                 with self._inside():
                     self._took_next(element)
             return element
 
-        def looking(name: str) -> Callable[..., Any]:
-            look = getattr(Variable, name)
-
-            def looked(variable: Variable, *args: Any, **kwargs: Any) -> Any:
-                if not self._is_outside():
-                    return look(variable, *args, **kwargs)
-                with self._inside():
-                    self._looked(variable, sys._getframe(1).f_code.co_filename != self._file)
-                    return look(variable, *args, **kwargs)
-
-            return looked
-
-        def assigned(variable: Variable, *args: Any, **kwargs: Any) -> Any:
+        def looking(usual: Any, variable: Variable, *args: Any, **kwargs: Any) -> Any:
             if not self._is_outside():
-                return assign(variable, *args, **kwargs)
+                return usual(variable, *args, **kwargs)
+            with self._inside():
+                self._looked(variable, sys._getframe(2).f_code.co_filename != self._file)
+                return usual(variable, *args, **kwargs)
+
+        def assigning(usual: Any, variable: Variable, *args: Any, **kwargs: Any) -> Any:
+            if not self._is_outside():
+                return usual(variable, *args, **kwargs)
             with self._inside():
                 self._catch_up()
-                result = assign(variable, *args, **kwargs)
+                result = usual(variable, *args, **kwargs)
                 self._assigned(variable)
             return result
 
-        for name in usual:
-            setattr(Variable, name, looking(name))
-        Variable.assign = assigned  # type: ignore[method-assign,assignment]
-        DatasetIterator.get_next = following  # type: ignore[method-assign,assignment]
-        try:
+        looks = [(Variable, name, looking) for name in _LOOKS]
+        with replaced(*looks, (Variable, "assign", assigning), (DatasetIterator, "get_next", following)):
             yield {_OBSERVED: self._observed}
-        finally:
-            Variable.assign, DatasetIterator.get_next = assign, get_next  # type: ignore[method-assign]
-            for name, method in usual.items():
-                if method is None:
-                    delattr(Variable, name)
-                else:
-                    setattr(Variable, name, method)
 
     def _observed(self, name: str) -> Callable[..., Any]:
         """The decorator of the function that the map calls so."""

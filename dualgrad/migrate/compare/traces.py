@@ -17,13 +17,12 @@ from typing import Any
 import numpy as np
 
 import engine.core.eager as eager_module
-import engine.gradient_tape as tape_module
 from dualgrad.files.golden import Golden, digest
+from dualgrad.migrate.patching import replaced
 from dualgrad.migrate.watch import user_site
 from dualgrad.platform import config
-from engine.core.eager import EagerTensor
 from engine.core.op import Op
-from engine.core.operands import Results
+from engine.gradient_tape import GradientTape
 from engine.reverse import reverse
 from optim import closed_step
 from tape_api.random import draws as drawing
@@ -124,7 +123,7 @@ class Draws:
         for _, type_, seed, counter in recorded:
             self._left.setdefault(type_, []).append((seed, counter))
 
-    def given(self, op: Op, arrays: Sequence[Any]) -> Sequence[Any]:
+    def operands_for(self, op: Op, arrays: Sequence[Any]) -> Sequence[Any]:
         """The operands of an operation; if it draws without a seed, with the next recorded seed and counter."""
         if "counter" not in op.args or not self._left.get(op.type):
             return arrays
@@ -148,8 +147,6 @@ def tracing(events: list[Event] | None = None, draws: Draws | None = None) -> It
     draws : Draws, optional
         By default operations draw what they would.
     """
-    walks: Any = tape_module  # which is patched below
-    applied, replayed, call = eager_module._applied, walks.replayed, Op.__call__
     eagerly, after = config.functions_run_eagerly(), closed_step.AFTER
 
     def note(op: Op, arrays: Sequence[Any], results: Any) -> None:
@@ -166,35 +163,32 @@ def tracing(events: list[Event] | None = None, draws: Draws | None = None) -> It
             operands, made = hashes[: len(hashes) - count], hashes[len(hashes) - count :]
             events.append(Event(op.name, op.type, operands, made, user_site(3), kept, list(op.args)))
 
-    def traced(
-        op: Op, inputs: Any, arrays: Any, params: dict[str, Any], known: bool
-    ) -> EagerTensor | tuple[EagerTensor, ...]:
+    def traced(usual: Any, op: Op, inputs: Any, arrays: Any, params: dict[str, Any], known: bool) -> Any:
         if draws is not None:
-            arrays = draws.given(op, arrays)
-        out: Any = applied(op, inputs, arrays, params, known)
+            arrays = draws.operands_for(op, arrays)
+        out = usual(op, inputs, arrays, params, known)
         note(op, arrays, [x._array for x in (out if op.multi else (out,))])
         return out
 
-    def called(self: Op, *inputs: Any, **params: Any) -> Results:
-        out = call(self, *inputs, **params)
+    def called(usual: Any, self: Op, *inputs: Any, **params: Any) -> Any:
+        out = usual(self, *inputs, **params)
         if events is not None and all(isinstance(x, (np.ndarray, np.generic)) for x in inputs):
             note(self, inputs, out if self.multi else (out,))
         return out
 
-    eager_module._applied = traced
+    def walked(usual: Any, tape: GradientTape, *args: Any, **kwargs: Any) -> list[Any]:
+        return reverse(*args, **kwargs)
+
+    changes: list[Any] = [(eager_module, "_applied", traced)]
     if events is not None:
         # programs show no operations
         config.run_functions_eagerly(True)
         closed_step.AFTER = math.inf
-        walks.replayed = reverse
-        Op.__call__ = called  # type: ignore[method-assign]
+        changes += [(GradientTape, "_replayed", walked), (Op, "__call__", called)]
     try:
-        with eager_module.applied_in_python():
+        with replaced(*changes), eager_module.applied_in_python():
             yield
     finally:
-        eager_module._applied = applied
-        walks.replayed = replayed
-        Op.__call__ = call  # type: ignore[method-assign]
         config.run_functions_eagerly(eagerly)
         closed_step.AFTER = after
 

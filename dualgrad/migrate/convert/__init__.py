@@ -17,10 +17,12 @@ whose expressions are in ``values`` then. Arrays that are too large to be writte
 #   and functions of the module;
 # - `shortening`: what is repeated is written once: as lists (`repetition`), loops (`rolling`), functions (`outlining`);
 #   `alignment` says in what statements differ;
-# - `gathering`, `fed_arguments`: variables made together, and which functions make tensors of what they are given;
+# - `fed_arguments`: which functions make tensors of what they are given;
 # - `tidying`, `printing`: what the next statement alone reads, lines of text;
-# - `notes`, `facts`, `expressions`, `runs`, `plan`, `edits`, `host_program`, `calling`: the program's own lines around
-#   the graph, with calls in place of runs; `dispatching`: where only the running program knows what a run fetches.
+# - `notes`, `facts`, `expressions`, `runs`, `plan`, `edits`, `host_program`, `call_sites`: the program's own lines
+#   around the graph, with calls in place of runs; `dispatching`, `class_instances`: where only the running program
+#   knows what a run fetches; `class_members`: what becomes a part of the program's objects;
+# - `program_modules`, `inlined_main`: programs of several modules, and those whose `main` has everything in it.
 
 from __future__ import annotations
 
@@ -40,17 +42,16 @@ import numpy as np
 
 from dualgrad.migrate import notebooks, watch
 from dualgrad.migrate.convert import (
-    beside,
-    dissolving,
+    class_members,
     host_program,
+    inlined_main,
     iterating,
-    owning,
+    nondeterminism,
+    program_modules,
     provenance,
     queues,
-    saved,
+    saver_arguments,
     summaries,
-    together,
-    varying,
 )
 from dualgrad.migrate.convert.draws import Streams
 from dualgrad.migrate.convert.edits import Unsafe
@@ -264,7 +265,7 @@ def _savers(
     for (file, line), (saver, options) in capture.savers.items():
         held = saver._variables or {}
         if Path(file) == program and all(v.name in variables for v in held.values()) and held:
-            given = saved.listed(held, variables, modules) or saved.by_name(held, variables)
+            given = saver_arguments.listed(held, variables, modules) or saver_arguments.by_name(held, variables)
             rest = "".join(f", {name}={plain(value)}" for name, value in options.items() if plain(value) is not None)
             found[line] = f"tf.compat.v1.train.Saver({given}{rest})"
     keeps_slots = any(re.search(r"\.(get_slot|kept_together|variables)\(", text) for text in found.values())
@@ -401,7 +402,7 @@ def convert_file(file: str | Path, arguments: list[str], **options: Any) -> tupl
     """
     file = Path(file)
     if file.is_dir():
-        return _convert_folder(together.entry_of(file), arguments, **options)
+        return _convert_folder(program_modules.entry_of(file), arguments, **options)
     if not notebooks.is_notebook(file):
         ast.parse(file.read_bytes())
         code, conversion = convert_program(file, arguments, **options)
@@ -417,7 +418,7 @@ def convert_file(file: str | Path, arguments: list[str], **options: Any) -> tupl
 
 def _convert_folder(entry: Path, arguments: list[str], **options: Any) -> tuple[int, Conversion]:
     """The same for a program of several modules, of which this one is run."""
-    whole = together.put_together(entry)
+    whole = program_modules.join_modules(entry)
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / entry.name
         program.write_text(whole.text, encoding="utf-8")
@@ -425,7 +426,7 @@ def _convert_folder(entry: Path, arguments: list[str], **options: Any) -> tuple[
         sys.path.insert(1, str(entry.parent.resolve()))
         code, conversion = convert_program(program, arguments, home=entry.parent, **options)
         conversion = _of_module(program, arguments, conversion, entry.parent, options.get("to", "tape"))
-    conversion.text = whole.told(conversion.text, entry.name)
+    conversion.text = whole.with_original_lines(conversion.text, entry.name)
     conversion.entry = entry.name
     return code, conversion
 
@@ -433,7 +434,7 @@ def _convert_folder(entry: Path, arguments: list[str], **options: Any) -> tuple[
 def _of_module(file: Path, arguments: list[str], conversion: Conversion, home: Path, to: str = "tape") -> Conversion:
     """The program converted with the lines of `main` at its top, where fewer values of the run stay in it then."""
     found = conversion.map["from_run"] if conversion.map.get("whole") else ()
-    whole = dissolving.dissolved(file.read_text(encoding="utf-8"), file.name) if found else None
+    whole = inlined_main.with_main_inlined(file.read_text(encoding="utf-8"), file.name) if found else None
     if whole is None:
         return conversion
     with tempfile.TemporaryDirectory() as folder:
@@ -451,7 +452,7 @@ def _of_module(file: Path, arguments: list[str], conversion: Conversion, home: P
         text = out.read_text(encoding="utf-8")
     if not content.get("whole") or len(content["from_run"]) >= len(found):
         return conversion
-    return Conversion(whole.told(text, file.name), content, arrays, beside=conversion.beside)
+    return Conversion(whole.with_original_lines(text, file.name), content, arrays, beside=conversion.beside)
 
 
 def add_program(
@@ -466,13 +467,13 @@ def add_program(
     alone, arrays, from_run = conversion.text, dict(conversion.arrays), list(conversion.map["from_run"])
     try:
         source = program.read_text(encoding="utf-8")
-        conversion.map["varies"] = varying.reasons(source, notes, capture)
+        conversion.map["varies"] = nondeterminism.reasons(source, notes, capture)
         if conversion.map["varies"]:
             conversion.map["constants"] |= conversion.constants
         plain = host_program.rewrite(source, conversion, notes, capture.names)
-        seen = owning.Seen(source, notes, capture.names, conversion.optimizers, conversion.inside)
+        seen = class_members.ProgramObjects(source, notes, capture.names, conversion.optimizers, conversion.inside)
         ours = host_program.bound(conversion.text) | {name for _, name in conversion.hosted}
-        text, content = owning.owned(plain, ours, conversion.map, seen)
+        text, content = class_members.move_into_classes(plain, ours, conversion.map, seen)
         _settle(conversion, [(text, content), (plain, conversion.map)], program, arguments, notes, home)
         conversion.map["whole"] = True
     except Exception as error:  # noqa: BLE001
@@ -502,7 +503,7 @@ def _settle(
     for number, (text, content) in enumerate(choices, 1):
         try:
             conversion.text, conversion.map = host_program.checked(text), content
-            conversion.beside = beside.modules(text, (home or program.parent).resolve())
+            conversion.beside = program_modules.companions(text, (home or program.parent).resolve())
             progress.say("running the new program: it must print the same")
             host_program.tried(conversion, program, arguments, notes.printed, bool(content["varies"]))
         except Unsafe:

@@ -48,17 +48,17 @@ class Aligned:
 
     def shape(self, statement: Any) -> str:
         """The shape of a statement."""
-        return self._of(statement)[1]
+        return self._read(statement)[1]
 
     def parts(self, statement: Any) -> list[Part]:
         """The parts of a statement."""
-        return self._of(statement)[2]
+        return self._read(statement)[2]
 
     def all_parts(self, statements: Iterable[Any]) -> list[Part]:
         """The parts of several."""
         return [part for statement in statements for part in self.parts(statement)]
 
-    def _of(self, statement: Any) -> tuple[Any, str, list[Part]]:
+    def _read(self, statement: Any) -> tuple[Any, str, list[Part]]:
         found = self._found.get(id(statement))
         if found is None or found[0] is not statement.code:
             reader = _Reader()

@@ -13,6 +13,7 @@ from typing import Any
 
 from dualgrad.migrate.convert import summaries, tapes
 from dualgrad.migrate.convert.calls import is_alias
+from dualgrad.migrate.convert.common_subgraphs import HelperItem
 from dualgrad.migrate.convert.flows import write_flow, written_draw
 from dualgrad.migrate.convert.identifiers import Scope
 from dualgrad.migrate.convert.items import (
@@ -35,7 +36,6 @@ from dualgrad.migrate.convert.items import (
 from dualgrad.migrate.convert.literals import literal, literal_of
 from dualgrad.migrate.convert.minimizations import write_minimization
 from dualgrad.migrate.convert.public import write_public
-from dualgrad.migrate.convert.sharing import HelperItem
 from dualgrad.migrate.convert.spelling import code, composed, path, spelled
 from dualgrad.sparse.sparse_tensor import SparseTensor
 from engine.aggregation import is_pairwise
@@ -237,7 +237,7 @@ class Body:
         gradient = ast.Call(path(f"{block.name}.gradient"), [target, sources], keywords)
         results = [r for _, r in wanted]
         only = results[0] if len(results) == 1 and isinstance(results[0], Symbol) else None
-        if only is not None and self.module.names.given(only) is None and self.waits(only, gradient, item, 1):
+        if only is not None and self.module.names.given_name(only) is None and self.waits(only, gradient, item, 1):
             return
         if not all(isinstance(u, StepItem) for u in self._users(results)):
             self.flush()  # a tape around may see it, and adds contributions up in the order of what it saw
@@ -251,7 +251,7 @@ class Body:
         names: list[ast.expr] = []
         for x, r in wanted:
             made = any(self._uses.get(id(p)) for p in parts(r))
-            label = self.module.names.given(r) if isinstance(r, Symbol) else None
+            label = self.module.names.given_name(r) if isinstance(r, Symbol) else None
             label = label or f"d_{self.label(x)}"
             name = self.scope.free(label) if made else "_"
             names.append(ast.Name(name, ast.Store()))
@@ -262,7 +262,7 @@ class Body:
 
     def shared_label(self, results: Sequence[Any]) -> str:
         """The name that the program gives the results of a gradient all together."""
-        labels = {(self.module.names.given(r) or "").rpartition("_")[0] for r in results if isinstance(r, Symbol)}
+        labels = {(self.module.names.given_name(r) or "").rpartition("_")[0] for r in results if isinstance(r, Symbol)}
         label: str = labels.pop() if len(labels) == 1 else ""
         return label if label and not label[-1].isdigit() else "gradients"
 

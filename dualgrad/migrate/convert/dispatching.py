@@ -128,7 +128,7 @@ class Carriers:
         if isinstance(node, (ast.Attribute, ast.Subscript)) and self.is_fixed(node):
             return
         if isinstance(node, ast.Call):
-            for value in self.inference.of(node.func):
+            for value in self.inference.values_of(node.func):
                 if isinstance(value, Local) and isinstance(value.node, (ast.FunctionDef, ast.Lambda)):
                     self._give(value.node, whole)
             if isinstance(node.func, ast.Attribute) and node.func.attr in _OF_CONTAINERS:
@@ -162,7 +162,7 @@ class Carriers:
             if isinstance(source, Expression):
                 self.follow(source.node, whole and plain)
             elif isinstance(source, Parameter):
-                for given in self._given(source):
+                for given in self._arguments_for(source):
                     self.follow(given, whole)
         for base, source in self.scopes.stored:
             while isinstance(source, (Element, Part)):
@@ -170,7 +170,7 @@ class Carriers:
             if isinstance(base, ast.Name) and self.holds(base) and isinstance(source, Expression):
                 self.follow(source.node, isinstance(source.node, ast.Name) and whole)
 
-    def _given(self, parameter: Parameter) -> list[ast.expr]:
+    def _arguments_for(self, parameter: Parameter) -> list[ast.expr]:
         """Expressions that the program's calls give a parameter."""
         function, name = parameter.function, parameter.name
         arguments = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]

@@ -44,9 +44,8 @@ class Replaced:
         How the results are put together, if that is no plain list (`shape_of`).
     named : expression, optional
         The feeds, whose keys are the names of parameters, where only the running program knows them all.
-    choices : dict
-        Functions of which one is called, by what `key` gives, or by the names of what is fed. With `run`, `key` is
-        what is asked for its own value, if that is no session.
+    key : expression, optional
+        With `run`, what is asked for its own value, if that is no session.
     iterators : list of expression
         The iterators of which it takes elements.
     run : str
@@ -61,7 +60,6 @@ class Replaced:
     fed: list[str | int] = field(default_factory=list)
     form: str = ""
     named: ast.expr | None = None
-    choices: dict[str, dict[str, Any]] = field(default_factory=dict)
     key: ast.expr | None = None
     iterators: list[ast.expr] = field(default_factory=list)
     run: str = ""

@@ -29,6 +29,7 @@ from dualgrad.migrate.check.values import (
     Value,
 )
 from dualgrad.migrate.convert import summaries
+from dualgrad.migrate.convert.class_instances import ClassInstances
 from dualgrad.migrate.convert.dispatching import Carriers
 from dualgrad.migrate.convert.edits import Plan, extent
 from dualgrad.migrate.convert.facts import (
@@ -44,7 +45,6 @@ from dualgrad.migrate.convert.facts import (
 from dualgrad.migrate.convert.iterating import Iterating
 from dualgrad.migrate.convert.monitoring import SESSIONS
 from dualgrad.migrate.convert.observed_run import CHANGES
-from dualgrad.migrate.convert.several import Several
 from engine.core.variable import Variable
 from graph_api.graph import Graph
 from graph_api.iterators import Iterator as DatasetIterator
@@ -63,31 +63,29 @@ class Expressions:
     Parameters
     ----------
     source : str
-    functions : sequence of dict
-        Those of the map.
+    conversion : Conversion
+        What its graphs have become.
     provided : set of str
         The names that the converted module has.
     notes : Notes
     names : dict
         The program's global names and what they stood for in the end.
-    variables : dict
-        Of the map.
-    savers : dict
-        By the line that makes it, what makes a saver in tape code.
-    objects : mapping, optional
-        By class, objects whose attributes hold labels in place of parts of the graph (`several`).
+    objects : mapping
+        By class, objects whose attributes hold labels in place of parts of the graph (`class_instances`).
     """
 
     def __init__(
-        self, source: str, functions: Sequence[dict[str, Any]], provided: set[str], notes: Any, names: dict[str, Any],
-        variables: dict[str, str], savers: dict[int, str], objects: Mapping[str, Sequence[Any]] | None = None,
+        self, source: str, conversion: Any, provided: set[str], notes: Any, names: dict[str, Any],
+        objects: Mapping[str, Sequence[Any]],
     ) -> None:  # fmt: skip
-        self.variables, self.savers = variables, savers
+        functions: Sequence[dict[str, Any]] = conversion.map["functions"]
+        self.variables: dict[str, str] = conversion.map["variables"]
+        self.savers: dict[int, str] = conversion.savers
         self.tree = ast.parse(source)
         self.functions, self.provided, self.notes, self.names = functions, provided, notes, names
         self.scopes = Scopes(self.tree)
         self.inference = Inference(self.scopes, Surface.of("1"))
-        self.several = Several(self.tree, self.inference, objects or {})
+        self.instances = ClassInstances(self.tree, self.inference, objects)
         self._around: dict[ast.AST, list[Any]] = {}
         self._above = {inner: n for n in ast.walk(self.tree) for inner in ast.iter_child_nodes(n)}
         for function in ast.walk(self.tree):
@@ -95,7 +93,7 @@ class Expressions:
                 for n in ast.walk(function):
                     self._around.setdefault(n, []).insert(0, function)
         self.facts = Facts(self.tree, self.scopes, names, self._local)
-        self.plan = Plan(facts={extent(node): text for node, text in self.facts.found(self.tree)})
+        self.plan = Plan(facts={extent(node): text for node, text in self.facts.known_expressions(self.tree)})
         self._imported = {a.asname or a.name.partition(".")[0] for n in ast.walk(self.tree)
                           if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names}  # fmt: skip
         self._owned: dict[ast.AST, bool] = {}
@@ -155,9 +153,9 @@ class Expressions:
     def label(self, name: str) -> str:
         """The name in tape code of a tensor that is fed, or that is fetched by a name of the program's."""
         named = {p for f in self.functions for p, x in f["feeds"].items() if x == name}
-        if name in self.several.labels:
-            return self.several.labels[name]
-        if self.several.objects:  # functions for other objects have the same parameters
+        if name in self.instances.labels:
+            return self.instances.labels[name]
+        if self.instances.objects:  # functions for other objects have the same parameters
             named = {p for p in named if all(f["feeds"].get(p, name) == name for f in self.functions)}
         return named.pop() if len(named) == 1 else self._own_names.get(name, name.removesuffix(":0"))
 
@@ -190,21 +188,23 @@ class Expressions:
             return False
         if extent(call.func) in self.plan.facts:  # tf.app.run
             return False
-        base = self.inference.of(call.func.value)
+        base = self.inference.values_of(call.func.value)
         return not base or any(self._is_graphs(v) for v in base)
 
     def is_minimization(self, call: ast.Call) -> bool:
         """Whether it is ``ScipyOptimizerInterface.minimize``, which is one run here."""
         if not isinstance(call.func, ast.Attribute) or call.func.attr != "minimize":
             return False
-        of = self.inference.of(call.func.value)
+        of = self.inference.values_of(call.func.value)
         return any(isinstance(v, Instance) and issubclass(v.kind, ScipyOptimizerInterface) for v in of)
 
     def _is_count(self, call: ast.Call) -> bool:
         """Whether it is ``tf.train.global_step(session, variable)``, which runs the variable."""
         if not isinstance(call.func, ast.Attribute) or call.func.attr != "global_step" or len(call.args) != 2:
             return False
-        return any(isinstance(v, Path) and v.path.endswith("train.global_step") for v in self.inference.of(call.func))
+        return any(
+            isinstance(v, Path) and v.path.endswith("train.global_step") for v in self.inference.values_of(call.func)
+        )
 
     def asked(self, call: ast.Call) -> tuple[ast.expr, ast.expr | None]:
         """The fetches of a run and what it is fed."""
@@ -215,7 +215,7 @@ class Expressions:
         if self.is_minimization(call):
             return call.func.value, call.args[1] if len(call.args) > 1 else keywords.get("feed_dict")
         session = any(
-            isinstance(v, Instance) and issubclass(v.kind, SESSIONS) for v in self.inference.of(call.func.value)
+            isinstance(v, Instance) and issubclass(v.kind, SESSIONS) for v in self.inference.values_of(call.func.value)
         )
         session = session or (call.func.attr == "run" and bool(call.args) and not isinstance(call.args[0], ast.Dict))
         if session:
@@ -246,19 +246,19 @@ class Expressions:
             node = todo.pop()
             text = None
             if isinstance(node, ast.Call) and node.lineno in self.savers:
-                made = any(isinstance(v, Path) and v.path == "train.Saver" for v in self.inference.of(node.func))
+                made = any(isinstance(v, Path) and v.path == "train.Saver" for v in self.inference.values_of(node.func))
                 text = self.savers[node.lineno] if made else None
             elif isinstance(node, ast.Call) and self._is_handed(node):
                 text = self._optimizer(node)
             elif isinstance(node, (ast.Attribute, ast.Name)) and isinstance(node.ctx, ast.Load):
-                paths = [v.path for v in self.inference.of(node) if isinstance(v, Path)]
+                paths = [v.path for v in self.inference.values_of(node) if isinstance(v, Path)]
                 text = shared(paths[0]) if len(paths) == 1 and self._is_imported(node) else None
                 if text is None and len(paths) == 1 and paths[0].startswith("data."):
                     text = reached(paths[0])
                 if text is None and len(paths) == 1 and self._is_handed(node):
                     text = same_function(paths[0])
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and self.savers:
-                of = self.inference.of(node.func.value)
+                of = self.inference.values_of(node.func.value)
                 if any(isinstance(v, Instance) and issubclass(v.kind, Saver) for v in of):
                     for argument in [*node.args, *[k.value for k in node.keywords]]:
                         value = self._value(argument)
@@ -278,11 +278,13 @@ class Expressions:
         call = self._above[above] if isinstance(above, ast.keyword) else above
         if not isinstance(call, ast.Call) or call.func is node:
             return False
-        return any(isinstance(v, Local) and isinstance(v.node, ast.ClassDef) for v in self.inference.of(call.func))
+        return any(
+            isinstance(v, Local) and isinstance(v.node, ast.ClassDef) for v in self.inference.values_of(call.func)
+        )
 
     def _optimizer(self, call: ast.Call) -> str | None:
         """The text in tape code of what makes an optimizer of plain values; None if that is something else."""
-        names = [v.path.rpartition("train.")[2] for v in self.inference.of(call.func) if isinstance(v, Path)]
+        names = [v.path.rpartition("train.")[2] for v in self.inference.values_of(call.func) if isinstance(v, Path)]
         values = [*call.args, *(k.value for k in call.keywords)]
         if len(names) != 1 or not names[0].endswith("Optimizer") or not all(map(is_pure, values)):
             return None
@@ -339,7 +341,7 @@ class Expressions:
 
     def _may_be_graphs(self, name: ast.Name) -> bool:
         """Whether a name may stand for a part of the graph, or hold some, that is no session or object."""
-        held = [v for v in self.inference.of(name) if not isinstance(v, Made)]
+        held = [v for v in self.inference.values_of(name) if not isinstance(v, Made)]
         return not self._is_session(name) and any(self._is_graphs(v) for v in held)
 
     def reads(self, function: Any, name: str) -> bool:
@@ -348,7 +350,7 @@ class Expressions:
 
     def _is_left(self, node: ast.expr) -> bool:
         """Whether an expression is of the graph, and not of the converted module; of a composed one its parts tell."""
-        values = self.inference.of(node)
+        values = self.inference.values_of(node)
         if self.iterating.takes_next(node):
             return True
         if node in self.iterating.inside:
@@ -364,15 +366,15 @@ class Expressions:
             return of_graph and not self._is_session(node) and not self._is_here(node)
         if isinstance(node, ast.Call):
             if self._is_run(node):
-                return bool(self.inference.of(node.func))  # one that was never reached
+                return bool(self.inference.values_of(node.func))  # one that was never reached
             if self._local_build(node) or self.builds_elsewhere(node) or self._assigns_later(node):
                 return True
         if isinstance(node, ast.Attribute) and self._is_session(node.value):
             return True
-        if self.several.any_in(node):
+        if self.instances.any_in(node):
             return not isinstance(node, ast.Attribute) and not self.notes.built.isdisjoint(lines_of(node))
         names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
-        told = any(self._is_graphs(v) for n in names for v in self.inference.of(n))
+        told = any(self._is_graphs(v) for n in names for v in self.inference.values_of(n))
         told = told or any(isinstance(n, ast.expr) and extent(n) in self.plan.facts for n in ast.walk(node))
         return not told and not self._is_session(node) and any(self._is_graphs(v) for v in values)
 
@@ -383,18 +385,18 @@ class Expressions:
 
     def _is_part_of_several(self, name: ast.Name) -> bool:
         """Whether a name stands for a label, or labels, that an object holds."""
-        sources = list(self.scopes.of[name].find(name.id) or ()) if self.several.objects else []
+        sources = list(self.scopes.of[name].find(name.id) or ()) if self.instances.objects else []
         found: list[ast.expr] = []
         for source in sources:
             while isinstance(source, (Element, Part)):
                 source = source.source
             found += [source.node] if isinstance(source, Expression) else []
-        held = [n for n in found if self.several.any_in(n) and self.notes.built.isdisjoint(lines_of(n))]
+        held = [n for n in found if self.instances.any_in(n) and self.notes.built.isdisjoint(lines_of(n))]
         return 0 < len(sources) == len(held)
 
     def _is_session(self, node: ast.expr) -> bool:
         """Whether it can only be a session, which `_check_names` looks at."""
-        values = self.inference.of(node)
+        values = self.inference.values_of(node)
         return bool(values) and all(isinstance(v, Instance) and issubclass(v.kind, SESSIONS) for v in values)
 
     def _is_here(self, node: ast.Name) -> bool:
@@ -413,7 +415,7 @@ class Expressions:
 
     def _local_build(self, node: ast.Call) -> bool:
         """Whether it calls a function of the program that only builds."""
-        local = [v.node for v in self.inference.of(node.func) if isinstance(v, Local)]
+        local = [v.node for v in self.inference.values_of(node.func) if isinstance(v, Local)]
         return any(self._builds(n) for n in local)
 
     def builds_elsewhere(self, node: ast.Call) -> bool:
@@ -421,7 +423,7 @@ class Expressions:
         name: ast.expr = node.func
         while isinstance(name, (ast.Attribute, ast.Call)):
             name = name.value if isinstance(name, ast.Attribute) else name.func
-        known = [v for v in self.inference.of(node.func) if not isinstance(v, Foreign)]
+        known = [v for v in self.inference.values_of(node.func) if not isinstance(v, Foreign)]
         if known or self.notes.built.isdisjoint(lines_of(node)):
             return False
         own = self.names.get(name.id) if isinstance(name, ast.Name) else None
@@ -436,7 +438,7 @@ class Expressions:
         return not self._ran.isdisjoint(range(first, (node.end_lineno or first) + 1))  # type: ignore[attr-defined]
 
     def _builds(self, node: ast.AST) -> bool:
-        if node in self.carriers.functions or getattr(node, "name", "") in self.several.objects:
+        if node in self.carriers.functions or getattr(node, "name", "") in self.instances.objects:
             return False
         if node not in self._owned:
             self._owned[node] = False

@@ -86,12 +86,12 @@ class Facts:
             if isinstance(n, ast.Name):
                 self._named.setdefault(n.id, []).append(n)
 
-    def found(self, tree: ast.AST) -> PythonIterator[tuple[ast.expr, str]]:
+    def known_expressions(self, tree: ast.AST) -> PythonIterator[tuple[ast.expr, str]]:
         """The expressions that are known, the outermost ones, each with the text that says its value."""
         for inner in ast.iter_child_nodes(tree):
             text = self._text(inner, tree) if isinstance(inner, ast.expr) else None
             if text is None:
-                yield from self.found(inner)
+                yield from self.known_expressions(inner)
             elif isinstance(inner, ast.expr):
                 yield inner, text
 

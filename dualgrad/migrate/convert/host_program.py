@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualgrad.migrate.compare.printed import differing_lines
-from dualgrad.migrate.convert import dispatching, hosted, iterating, monitoring, printing, provenance, trial
+from dualgrad.migrate.convert import dispatching, iterating, monitoring, printing, program_initializers, trial
 from dualgrad.migrate.convert.body import Statement
-from dualgrad.migrate.convert.calling import all_calls, called, is_name, results
+from dualgrad.migrate.convert.call_sites import all_calls, called, is_name, results
 from dualgrad.migrate.convert.edits import Extent, Place, Plan, Replaced, Unsafe, extent
 from dualgrad.migrate.convert.minimizations import IMPORT
 from dualgrad.migrate.convert.notes import Notes
@@ -94,21 +94,12 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
         raise Unsafe(f"{said} could not be converted ({where}{first['why']})")
     cst = needed()
     provided = _bound(ast.parse(conversion.text).body)
-    content = conversion.map
-    conversion.text, places = hosted.taken(conversion.text, conversion.hosted)
+    conversion.text, places = program_initializers.without_hosted(conversion.text, conversion.hosted)
     made = {name for _, name in conversion.hosted}
 
     def planned(objects: Mapping[str, Sequence[Any]]) -> tuple[Planner, Plan]:
-        planner = Planner(
-            source, content["functions"], provided, notes, dict(names), content["variables"], conversion.savers,
-            conversion.adding, places, conversion.monitored, objects,
-        )  # fmt: skip
-        planner.called |= _read(conversion.text) - provided
-        planner.needed |= hosted.read(inner.values() for inner in conversion.inside.values()) - {"self"}
-        planner.said, planner.begun = conversion.said, conversion.begun
-        planner.plan.seeds = conversion.seeds
-        planner.read_again = {where for origin, _ in conversion.hosted for where in origin.read}
-        return planner, planner.made()
+        planner = Planner(source, conversion, provided, notes, dict(names), objects, places)
+        return planner, planner.make_plan()
 
     try:
         planner, plan = planned({})
@@ -122,7 +113,7 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
     imports = [line for line in edited.body if _is_import(cst, line)]
     body = [line for line in edited.body if not _is_import(cst, line) and not _is_docstring(cst, line, edited)]
     body = [inner for line in body for inner in _unguarded(cst, line)]
-    halves = hosted.split(cst, body, made, provided)
+    halves = program_initializers.split(cst, body, made, provided)
     if halves is None:
         raise Unsafe("what its variables start with is computed from what its graph gave")
     renamed = _bound(ast.parse(edited.with_changes(body=body).code).body) & provided - made
@@ -132,7 +123,7 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
     if any(replaced.run for replaced in plan.calls.values()):
         rows = dispatching.text(planner.run, planner.dispatched, planner.label)
         conversion.text = conversion.text.rstrip("\n") + "\n" + rows
-    for line in planner.several.text(planner.read_attributes(), planner.label):
+    for line in planner.instances.text(planner.read_attributes(), planner.label):
         conversion.text = f"{conversion.text.rstrip()}\n\n\n{line}"
     if "Iterator" in plan.iterators.values():
         text = iterating.CLASS.replace(*iterating.SHUFFLED) if ".shuffle(" in source else iterating.CLASS
@@ -300,12 +291,6 @@ def _keep_docstring(conversion: Any, said: str | None) -> None:
         conversion.text = conversion.text.replace(head, f'convert.\n\n{told}\n"""\n', 1)
 
 
-def _read(text: str) -> set[str]:
-    """The names that a module reads."""
-    nodes = ast.walk(ast.parse(text))
-    return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-
-
 def bound(text: str) -> set[str]:
     """The names that a module binds at its top."""
     return _bound(ast.parse(text).body)
@@ -438,7 +423,7 @@ class _Edits:
     def _guarded(self, place: Place, result: Any, leading: Any) -> Any:
         """Statements behind those that refuse other data than what the functions were made for."""
         lines = [
-            f"if {ast.unparse(e)} != {value!r}:  # line {place[0]}, {provenance.MARK}\n    raise ValueError("
+            f"if {ast.unparse(e)} != {value!r}:  # line {place[0]}, {printing.MARK}\n    raise ValueError("
             f"{f'{ast.unparse(e)} is not {value}, for which this program was converted'!r})\n"
             for e, value in self.plan.sizes[place]
         ]
@@ -466,7 +451,7 @@ class _Edits:
             made = updated.body[0].with_changes(targets=[target], value=updated.body[0].value.func.value)
             result = updated.with_changes(body=[made])
         if place in self.plan.said:
-            result = self._told(place, updated)
+            result = self._recorded_output(place, updated)
         if place in self.plan.unrolled:
             first, *others = [self.cst.parse_statement(f"{line}\n") for line in self.plan.unrolled[place]]
             result = self.cst.FlattenSentinel([first.with_changes(leading_lines=updated.leading_lines), *others])
@@ -500,7 +485,7 @@ class _Edits:
         added[0] = added[0].with_changes(leading_lines=first.leading_lines)
         return self.cst.FlattenSentinel([*added, first.with_changes(leading_lines=[]), *others])
 
-    def _told(self, place: Place, updated: Any) -> Any:
+    def _recorded_output(self, place: Place, updated: Any) -> Any:
         """The rest of a statement that only looked at the graph: its text, and plain values."""
         said = self.plan.said[place]
         end = "" if said.endswith("\n") else ", end=''"
@@ -566,13 +551,13 @@ class _Edits:
         if self._extent(original) in self.plan.adds:
             return _adding(self.cst, updated)
         if self._extent(original) in self.plan.iterators:
-            return iterating.made(self.cst, self.plan.iterators[self._extent(original)], updated)
+            return iterating.iterator_call(self.cst, self.plan.iterators[self._extent(original)], updated)
         replaced = self.plan.calls.get(self._extent(original))
         if replaced is not None and replaced.function.get("iterates"):
             fetches = updated.args[0].value if updated.args else updated.func.value
             named = [self.cst.parse_expression(ast.unparse(i)) for i in replaced.iterators]
-            return iterating.ran(self.cst, replaced.function["iterates"], fetches, next(iter(named), None))
-        if replaced is None or not (replaced.choices or replaced.function["name"] or replaced.function["values"]):
+            return iterating.iterator_run(self.cst, replaced.function["iterates"], fetches, next(iter(named), None))
+        if replaced is None or not (replaced.run or replaced.function["name"] or replaced.function["values"]):
             return updated
         new = called(self.cst, replaced, updated)
         return new if replaced.run else results(self.cst, replaced, new)
@@ -610,7 +595,7 @@ class _Edits:
     def leave_Expr(self, original: Any, updated: Any) -> libcst.CSTNode:
         """Leave a value that nobody looks at as it is, not turned into an array."""
         replaced = self._replaced(original.value)
-        if replaced is None or replaced.function["name"] is None or replaced.choices or replaced.run:
+        if replaced is None or replaced.function["name"] is None or replaced.run:
             return updated
         own = [c for c in all_calls(self.cst, updated.value) if is_name(self.cst, c.func, replaced.function["name"])]
         return updated.with_changes(value=own[0]) if own else updated
@@ -621,7 +606,6 @@ class _Edits:
         if (
             replaced is None
             or replaced.form
-            or replaced.choices
             or replaced.run
             or None not in replaced.leaves
             or len(updated.targets) != 1

@@ -130,13 +130,13 @@ class Names:
         says_less = all(type(k) is int and not _is_unnamed(v) for k, v in values.items())
         return (name, values) if values and alone and not says_less else None
 
-    def given(self, x: Any) -> str | None:
+    def given_name(self, x: Any) -> str | None:
         """The program's name for a tensor, an operation, a variable or an optimizer, if it has one."""
         return self._given.get(id(x))
 
     def own(self, x: Any) -> str | None:
         """The same, unless it is only an element of something."""
-        return None if id(x) in self._elements else self.given(x)
+        return None if id(x) in self._elements else self.given_name(x)
 
     def list_of(self, variables: Iterable[Any]) -> str | None:
         """The program's name for a list of variables."""
@@ -175,7 +175,7 @@ class Names:
         own = variable.name.rpartition(":")[0]
         unnamed = _is_unnamed(variable)
         # a place in a list says less than the name that the program gave the variable in the graph
-        program_name = self.given(variable) if unnamed or self.holder(variable) else self.own(variable)
+        program_name = self.given_name(variable) if unnamed or self.holder(variable) else self.own(variable)
         if program_name is not None:
             return program_name
         if unnamed:
@@ -184,7 +184,7 @@ class Names:
 
     def tensor(self, x: Any) -> str:
         """A name for a tensor, where it must have one."""
-        program_name = self.given(x)
+        program_name = self.given_name(x)
         own = x.node.name.rpartition("/")[2] if hasattr(x.node, "name") else x.node.op.name
         return program_name or self.of_line(x.node) or snake(own)
 

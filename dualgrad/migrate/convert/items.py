@@ -14,7 +14,7 @@ from dualgrad.migrate.convert import calls, summaries
 from dualgrad.migrate.convert.observed_run import Called, Capture, Custom, Draw, Flow, Gradient, Minimizer, Step
 from dualgrad.sparse.sparse_tensor import SparseTensor
 from engine.core.op import Node
-from engine.core.trace import Symbol, constant, placeholder
+from engine.core.trace import Symbol, constant, needed_nodes, placeholder
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
 from engine.ops.indexed_slices import IndexedSlices
 from engine.ops.shape import identity
@@ -33,12 +33,15 @@ class Item:
     inputs, outputs : list of tensor
     after : list of Node
         What must be done before although it gives no data.
+    call : Span, optional
+        The call that it is.
     """
 
     order: float
     inputs: list[Any] = field(default_factory=list)
     outputs: list[Any] = field(default_factory=list)
     after: list[Node] = field(default_factory=list)
+    call: Any = None
 
 
 @dataclass(eq=False)
@@ -48,39 +51,26 @@ class OpItem(Item):
     node: Any = None
 
 
-@dataclass(eq=False)
 class GradientItem(Item):
     """A call of `gradients`."""
 
-    call: Any = None
 
-
-@dataclass(eq=False)
 class StepItem(Item):
     """A step of an optimizer."""
 
-    call: Any = None
 
-
-@dataclass(eq=False)
 class MinimizeItem(Item):
     """A minimization by SciPy."""
 
-    call: Any = None
 
-
-@dataclass(eq=False)
 class DrawItem(Item):
     """A call of a random function."""
-
-    call: Any = None
 
 
 @dataclass(eq=False)
 class CallItem(Item):
     """A call of a public function that makes several nodes; `node` is the last of them."""
 
-    call: Any = None
     written: Any = None
     node: Any = None
 
@@ -89,15 +79,11 @@ class CallItem(Item):
 class CustomItem(Item):
     """A call of a function with a gradient of its own; `given` are its arguments."""
 
-    call: Any = None
     given: list[Any] = field(default_factory=list)
 
 
-@dataclass(eq=False)
 class FlowItem(Item):
     """A choice or a loop."""
-
-    call: Any = None
 
 
 class Items:
@@ -179,7 +165,7 @@ class Items:
             if not isinstance(item, DrawItem) and self._is_apart(node, inside):
                 continue
             self._owners[id(node)] = item
-            item.after += [c for c in _waited_for(node) if self._numbers[id(c)] not in inside]
+            item.after += [c for c in node.control_inputs if self._numbers[id(c)] not in inside]
         if isinstance(item, GradientItem):
             item.outputs = [r for r in item.outputs if self._numbers.get(id(r.node), -1) in inside]
         item.order = call.last - 1
@@ -190,7 +176,7 @@ class Items:
             return True
         return node.op is read_variable and not any(self._numbers[id(c)] in inside for c in node.control_inputs)
 
-    def of(self, node: Any) -> Item:
+    def item_of(self, node: Any) -> Item:
         """The item that a node belongs to."""
         owner = self._owners.get(id(node))
         if owner is None:
@@ -198,21 +184,21 @@ class Items:
             inputs, after = ([], []) if hidden else (list(node.inputs), list(node.control_inputs))
             if summaries.is_summary(node):
                 inputs, after = summaries.inputs(node)
-            owner = OpItem(self._numbers[id(node)], inputs, list(node.outputs), after, node)
+            owner = OpItem(self._numbers[id(node)], inputs, list(node.outputs), after, node=node)
             self._owners[id(node)] = owner
         return owner
 
     def needed(self, wanted: Sequence[Any], fed: Collection[int]) -> list[Item]:
         """The items that some tensors and operations need, in order; `fed` are identities of tensors that are given."""
         items: dict[int, Item] = {}
-        pending = [self.of(getattr(w, "node", w)) for w in wanted if id(w) not in fed]
+        pending = [self.item_of(getattr(w, "node", w)) for w in wanted if id(w) not in fed]
         while pending:
             item = pending.pop()
             if id(item) in items or item.order < self._first:
                 continue
             items[id(item)] = item
-            pending += [self.of(x.node) for x in item.inputs if id(x) not in fed]
-            pending += [self.of(node) for node in item.after]
+            pending += [self.item_of(x.node) for x in item.inputs if id(x) not in fed]
+            pending += [self.item_of(node) for node in item.after]
         return sorted(items.values(), key=lambda item: item.order)
 
 
@@ -237,10 +223,6 @@ def _users(graph: Graph, capture: Capture) -> dict[int, list[int]]:
 def _is_inner(span: Any) -> bool:
     """Whether a call of a function may have made it on the way."""
     return isinstance(span, (Flow, Draw))
-
-
-def _waited_for(node: Any) -> list[Any]:
-    return list(node.control_inputs)
 
 
 def parts(x: Any) -> list[Any]:
@@ -308,16 +290,9 @@ def operands(call: Flow) -> list[Any]:
 
 def _minimize_item(call: Minimizer) -> MinimizeItem:
     """Its inputs are the placeholders that the loss and the constraints need: all else is computed again and again."""
-    slots: dict[int, Any] = {}
-    todo, seen = [call.loss, *call.equalities, *call.inequalities, *call.watched], set[int]()
-    while todo:
-        x = todo.pop()
-        if id(x) not in seen:
-            seen.add(id(x))
-            if x.node.op is placeholder:
-                slots[id(x)] = x
-            todo += x.node.inputs
-    return MinimizeItem(call.first, list(slots.values()), [], [], call)
+    nodes = needed_nodes(call.graph.nodes, [call.loss, *call.equalities, *call.inequalities, *call.watched])
+    slots = [x for node in nodes if node.op is placeholder for x in node.outputs]
+    return MinimizeItem(call.first, slots, [], [], call)
 
 
 def _custom_item(call: Custom) -> CustomItem:

@@ -15,6 +15,7 @@ from dualgrad.data.dataset import BaseDataset
 from dualgrad.migrate.check.values import Instance, Local, Path
 from dualgrad.migrate.convert.edits import Unsafe
 from dualgrad.migrate.convert.facts import reached
+from engine.core.trace import needed_nodes
 from graph_api.iterators import Iterator, next_element, next_of_handle, start_iterator, string_handle
 
 CLASS = '''
@@ -55,20 +56,10 @@ def take(run: Any, of_queue: Callable[[Any], bool]) -> None:
         Whether a node takes elements out of such a queue.
     """
     before = {id(x) for node in run.taken for x in node.outputs}  # a program may be converted twice
-    run.taken, run.feeds = [], [x for x in run.feeds if id(x) not in before]
+    run.feeds = [x for x in run.feeds if id(x) not in before]
     fed = {id(x) for x in run.feeds}
-    seen: set[int] = set()
-    todo = [getattr(x, "node", x) for x in run.flat if id(x) not in fed]
-    while todo:
-        node = todo.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if node.op in (next_element, next_of_handle) or of_queue(node):
-            run.taken.append(node)
-        todo += [x.node for x in node.inputs if id(x) not in fed]
-        todo += list(node.control_inputs)
-    run.taken.sort(key=lambda node: list(run.graph.nodes).index(node))
+    nodes = needed_nodes(run.graph.nodes, run.flat, fed, lambda node: node.control_inputs)
+    run.taken = [node for node in nodes if node.op in (next_element, next_of_handle) or of_queue(node)]
     run.feeds = [*run.feeds, *[x for node in run.taken for x in node.outputs]]
 
 
@@ -139,7 +130,7 @@ class Iterating:
         """The nodes of functions that data sets call."""
 
     def _is(self, node: ast.AST, kind: type) -> bool:
-        return any(isinstance(v, Instance) and issubclass(v.kind, kind) for v in self.inference.of(node))
+        return any(isinstance(v, Instance) and issubclass(v.kind, kind) for v in self.inference.values_of(node))
 
     def _kind(self, call: ast.Call) -> str:
         """The kind that a call becomes: ``iter``, ``Iterator`` or ``handle``; empty if it is no call of an iterator."""
@@ -152,7 +143,7 @@ class Iterating:
             return "initializer"
         of_data = self._is(call.func.value, BaseDataset) or any(
             isinstance(v, Path) and v.path.startswith(("data.", "compat.v1.data."))
-            for v in self.inference.of(call.func)
+            for v in self.inference.values_of(call.func)
         )
         if not of_data and name == "from_structure":
             of_data = self._is(call, Iterator)
@@ -215,7 +206,7 @@ class Iterating:
         """The names of TensorFlow's functions that data sets call, as tape code has them."""
         seen, todo = self.inside, list[ast.AST]()
         for call in self.calls:
-            paths = [v.path for v in self.inference.of(call.func) if isinstance(v, Path)]
+            paths = [v.path for v in self.inference.values_of(call.func) if isinstance(v, Path)]
             if any(path.endswith("start_queue_runners") for path in paths):
                 yield call, "[]"  # no thread is needed to fill a data set
             if isinstance(call.func, ast.Attribute) and self._is(call.func.value, BaseDataset):
@@ -225,7 +216,7 @@ class Iterating:
             if node in seen:
                 continue
             seen.add(node)
-            values = self.inference.of(node) if isinstance(node, ast.expr) else ()
+            values = self.inference.values_of(node) if isinstance(node, ast.expr) else ()
             paths = [v.path for v in values if isinstance(v, Path)]
             text = reached(paths[0]) if len(paths) == 1 and isinstance(node, (ast.Attribute, ast.Name)) else None
             if text is not None and isinstance(node, ast.expr):
@@ -238,7 +229,7 @@ class Iterating:
 # ---- calls -----------------------------------------------------------------------------------------------------------
 
 
-def made(cst: Any, kind: str, call: Any) -> Any:
+def iterator_call(cst: Any, kind: str, call: Any) -> Any:
     """The call in place of one that makes an iterator, or names one."""
     if kind == "initializer":
         return call
@@ -249,7 +240,7 @@ def made(cst: Any, kind: str, call: Any) -> Any:
     return cst.Call(cst.Name(kind), arguments)
 
 
-def ran(cst: Any, kinds: Sequence[str], fetches: Any, iterator: Any) -> Any:
+def iterator_run(cst: Any, kinds: Sequence[str], fetches: Any, iterator: Any) -> Any:
     """The expression in place of a run that only starts iterators, names them, or fetches an element."""
     several = isinstance(fetches, (cst.List, cst.Tuple))
     if "next" in kinds:
@@ -271,7 +262,7 @@ def _filling(cst: Any, value: Any) -> Any:
     return Filling()
 
 
-def given(cst: Any, taken: Sequence[Any], iterators: Sequence[Any], by_name: dict[str, Any]) -> dict[str, Any]:
+def next_arguments(cst: Any, taken: Sequence[Any], iterators: Sequence[Any], by_name: dict[str, Any]) -> dict[str, Any]:
     """By the first of the tensors that an element has, the argument that gives them all; by the others, None."""
     arguments: dict[str, Any] = {}
     named = iter(iterators)

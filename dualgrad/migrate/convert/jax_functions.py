@@ -23,6 +23,7 @@ from dualgrad.migrate.convert import printing
 from dualgrad.migrate.convert.body import Statement
 from dualgrad.migrate.convert.edits import Unsafe, name_of
 from dualgrad.migrate.convert.jax_names import DTYPES, HELPERS, NAMES
+from dualgrad.migrate.convert.literals import substituted
 from engine.core.eager import EagerTensor
 from engine.core.variable import Variable
 
@@ -357,7 +358,7 @@ class _Pure(ast.NodeTransformer):
             whole: ast.expr = ast.Name(label, ast.Load())
             if len(taken) > 1:
                 whole = _item(whole, taken.index(key))
-            values.append(_Renamed(PARAMS, whole).visit(copy.deepcopy(source)) if key == PARAMS else whole)
+            values.append(substituted(source, {PARAMS: whole}) if key == PARAMS else whole)
         several = isinstance(call.args[1], (ast.List, ast.Tuple)) or ast.unparse(call.args[1]) in self.known.lists
         return ast.List(values, ast.Load()) if several else values[0]
 
@@ -476,14 +477,6 @@ class _Replace(ast.NodeTransformer):
             return self.replaced[id(node)]
         self.generic_visit(node)
         return node
-
-
-class _Renamed(ast.NodeTransformer):
-    def __init__(self, name: str, whole: ast.expr) -> None:
-        self.name, self.whole = name, whole
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return self.whole if node.id == self.name else node
 
 
 @dataclass

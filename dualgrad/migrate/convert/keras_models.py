@@ -15,6 +15,7 @@ from typing import Any
 
 from dualgrad.migrate.convert.edits import Unsafe, name_of
 from dualgrad.migrate.convert.jax_functions import executed
+from dualgrad.migrate.convert.literals import substituted
 from dualgrad.migrate.convert.printing import unparsed
 from engine.core.variable import Variable
 
@@ -133,13 +134,7 @@ class _Model:
     def _inside(self, function: ast.FunctionDef, arguments: Sequence[ast.expr]) -> ast.expr:
         """The result of a call of a function of the module."""
         inside = self._followed(function).get("return", ast.Constant(None))
-        given = dict(zip([a.arg for a in function.args.args], arguments, strict=False))
-
-        class Fill(ast.NodeTransformer):
-            def visit_Name(self, node: ast.Name) -> ast.expr:
-                return copy.deepcopy(given.get(node.id, node))
-
-        made: ast.expr = Fill().visit(copy.deepcopy(inside))
+        made: ast.expr = substituted(inside, dict(zip([a.arg for a in function.args.args], arguments, strict=False)))
         return made
 
     def _asked(self) -> tuple[ast.expr, ast.expr, ast.Call]:

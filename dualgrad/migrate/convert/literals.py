@@ -1,8 +1,10 @@
-"""Python data as code: numbers, lists, dtypes, slices."""
+"""Python data as code: numbers, lists, dtypes, slices; and expressions in the place of names."""
 
 from __future__ import annotations
 
 import ast
+import copy
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,19 @@ from engine.core.trace import constant
 
 LARGEST = 16
 """Elements up to which an array is written out; a larger one goes to the file beside the module."""
+
+
+class _Substitution(ast.NodeTransformer):
+    def __init__(self, values: Mapping[str, ast.expr]) -> None:
+        self._values = values
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return copy.deepcopy(self._values.get(node.id, node))
+
+
+def substituted(code: Any, values: Mapping[str, ast.expr]) -> Any:
+    """A copy of a piece of code with expressions in the place of names."""
+    return _Substitution(values).visit(copy.deepcopy(code))
 
 
 def literal_of(x: Any) -> int | float | None:

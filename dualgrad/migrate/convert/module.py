@@ -16,20 +16,20 @@ import numpy as np
 from dualgrad.migrate import unconverted
 from dualgrad.migrate.convert import draws, iterating, own_gradients, printing, provenance, queues
 from dualgrad.migrate.convert.body import Body, Statement
-from dualgrad.migrate.convert.fed_arguments import Arguments, convert_in_place, converted, handed_on
+from dualgrad.migrate.convert.common_subgraphs import FunctionTask, HelperItem, extract_helpers, task_of
+from dualgrad.migrate.convert.fed_arguments import convert_in_place, converted, leave_to_callees
 from dualgrad.migrate.convert.flows import written_draw
-from dualgrad.migrate.convert.gathering import Gathering, Plain, in_a_loop
 from dualgrad.migrate.convert.identifiers import Names, Scope, identifier, snake
 from dualgrad.migrate.convert.items import CustomItem, Items, MinimizeItem, OpItem, StepItem
 from dualgrad.migrate.convert.literals import data, literal, stored
 from dualgrad.migrate.convert.minimizations import CALLBACKS
 from dualgrad.migrate.convert.observed_run import Capture, Run
 from dualgrad.migrate.convert.origins import Origin, Origins
-from dualgrad.migrate.convert.sharing import HelperItem, Plan, plan_of, share
+from dualgrad.migrate.convert.repetition import in_a_loop
 from dualgrad.migrate.convert.shortening import Function, Shortening
 from dualgrad.migrate.convert.sizes import Said
 from dualgrad.migrate.convert.spelling import path
-from dualgrad.migrate.convert.tidying import merged, side_by_side, tidied
+from dualgrad.migrate.convert.tidying import merged, tidied
 from dualgrad.platform import progress
 from engine.core.dtypes import DType, float32, int32
 from engine.core.operands import Operation
@@ -94,7 +94,7 @@ class Module:
         self._initializers = {id(v.initializer) for v in self._variables.values()}
         self._code: dict[int, str] = {}
         self._made: set[int] = set()
-        self._plans: list[Plan] = []
+        self._plans: list[FunctionTask] = []
         self._slots = _slots(capture, graph)
         self._held: dict[int, tuple[str, dict[Any, Any]]] = {}
         self._places = [id(v.handle) for v in self._variables.values() if self._origin(v) is not None]
@@ -102,7 +102,6 @@ class Module:
             if key not in self._slots and key not in self._code:
                 self._name_variable(key, variable)
         self._lists: dict[tuple[str, ...], str] = {}
-        self._plain: dict[int, Plain] = {}
         self._seeds: set[str] = set()
         self._seed = graph.seed
         """The seed of the program at the end of what stands at the top."""
@@ -140,7 +139,7 @@ class Module:
     def _origin(self, variable: Any) -> Origin | None:
         """Where the value of a variable came from, if the program's text does not say it as it is."""
         start = variable.initial_value.node
-        found = self._origins.of(variable) if self._origins is not None and start.op is constant else None
+        found = self._origins.origin_of(variable) if self._origins is not None and start.op is constant else None
         told = provenance.is_told(np.asarray(start.params["value"]), self._numbers) if found is not None else True
         return found if found is not None and (found.draws or not told) else None
 
@@ -176,9 +175,6 @@ class Module:
         whole = values[0]
         if held and list(held) == list(range(len(held))):
             whole = in_a_loop(values) or ast.List(values, ast.Load())
-            if isinstance(whole, ast.ListComp):
-                for value in values:
-                    self._plain.pop(id(value), None)
             self._lists[tuple([self._code[id(v.handle)] for v in variables])] = name
         elif held:
             whole = ast.Dict([ast.Constant(k) for k in held], values)
@@ -215,7 +211,6 @@ class Module:
                 self.starts.append((variable.name, np.asarray(start.params["value"]), True))
         elif start.op is constant and (array := np.asarray(start.params["value"])).dtype.kind in "biufc":
             self._note_origin(array, variable.name, call)
-            self._plain[id(call)] = Plain(array, own, variable.trainable, is_named)
         if id(call) not in self._run_calls or not own.startswith("Variable_"):
             self.named_here.add(self._code[id(variable.handle)])
         return call
@@ -312,7 +307,7 @@ class Module:
         if id(x) in self._code:
             return ast.Name(self._code[id(x)])
         array = np.asarray(x.node.params["value"])
-        origin = self._origins.of(x) if self._origins is not None and (is_data or self.is_of_run(x)) else None
+        origin = self._origins.origin_of(x) if self._origins is not None and (is_data or self.is_of_run(x)) else None
         if origin is not None:
             keywords = [ast.keyword("dtype", literal(_dtype(array)))] if origin.says_dtype else []
             call = ast.Call(path("tf.constant"), [origin.code], keywords)
@@ -322,10 +317,8 @@ class Module:
             self._code[id(x)] = self.constants[x.name] = self._said[key]
             return ast.Name(self._said.pop("", self._said[key]))
         value = self._array(array, self.names.tensor(x), bare=False)
-        if any(isinstance(n, ast.Name) and n.id == "ARRAYS" for n in ast.walk(value)):
-            key = ast.literal_eval(value.args[0].slice)  # type: ignore[attr-defined]
-            self._plain[id(value)] = Plain(array, key, None)
-        elif not is_data and not self.is_of_run(x):
+        is_stored = any(isinstance(n, ast.Name) and n.id == "ARRAYS" for n in ast.walk(value))
+        if not is_stored and not is_data and not self.is_of_run(x):
             return value
         if is_data:
             self.from_run.append(x.name)
@@ -419,7 +412,7 @@ class Module:
     def optimizer(self, optimizer: Any) -> str:
         """The name of an optimizer, which is made at the top of the module when it is first used."""
         if id(optimizer) not in self._code:
-            name = self.scope.free(self.names.given(optimizer) or "optimizer")
+            name = self.scope.free(self.names.given_name(optimizer) or "optimizer")
             made = self.capture.optimizers[id(optimizer)]
             call = ast.Call(path(f"tf.compat.v1.train.{made.kind.__name__}"), *self._arguments(made))
             self.top.append(Statement(ast.Assign([ast.Name(name, ast.Store())], call)))
@@ -464,7 +457,7 @@ class Module:
         places = Counter(at for run in runs if _set_to(run) is not None for at in run.calls)
         self._set = {id(run) for run in runs if _set_to(run) is not None and any(places[at] > 1 for at in run.calls)}
         plans = self._plans = [plan for run in runs if (plan := self._planned(run)) is not None]
-        helpers = share(plans)
+        helpers = extract_helpers(plans)
         for helper in helpers:
             alone = next((p for p in plans if _is_call_of(p, helper)), None)
             helper.name = self.scope.free(self._name(alone.run if alone else None, helper.items, helper.wanted))
@@ -478,7 +471,7 @@ class Module:
         self.functions.sort(key=lambda f: -1 if f.run is None else order[id(f.run)])
         self.functions = [*self.pipelines.functions, *self.functions]
 
-    def _planned(self, run: Run) -> Plan | None:
+    def _planned(self, run: Run) -> FunctionTask | None:
         """The function for a set of fetches; None if none is needed."""
         fed = {id(f) for f in run.feeds}
         wanted = _distinct([x for x in run.flat if isinstance(x, Symbol)])
@@ -493,7 +486,7 @@ class Module:
             code = ast.unparse(ast.Call(ast.Attribute(self.variable(variable), "assign"), [value], []))
             self.functions.append(Function(None, run, wanted, values=[code]))
             return None
-        plan = plan_of(self.items, run, wanted)
+        plan = task_of(self.items, run, wanted)
         if wanted and not plan.items and all(_variable_of(x) is not None for x in wanted):
             values = [ast.unparse(self.variable(_variable_of(x))) for x in wanted]
             self.functions.append(Function(None, run, wanted, values=values))
@@ -501,7 +494,7 @@ class Module:
         self.converted += len(plan.items)
         return plan
 
-    def _guarded(self, plan: Plan) -> None:
+    def _guarded(self, plan: FunctionTask) -> None:
         before = len(self.missing)
         try:
             self.functions.append(self._function(plan))
@@ -514,7 +507,7 @@ class Module:
             named = [(f"fed_{i}", x) for i, x in enumerate(plan.given)]
             self.functions.append(Function(name, plan.run, plan.wanted, named, [], [statement]))
 
-    def _function(self, plan: Plan) -> Function:
+    def _function(self, plan: FunctionTask) -> Function:
         called = _only_call(plan)
         if called is not None:
             made = next(f for f in self.functions if f.name == called.name)
@@ -547,7 +540,7 @@ class Module:
         """A name for the function of a set of fetches, or for a helper."""
         steps = [x for x in run.flat if not isinstance(x, Symbol)] if run is not None else []
         for step in steps:
-            own = self.names.given(step)
+            own = self.names.given_name(step)
             if own is not None:
                 return own if "train" in own or "step" in own or "update" in own else f"run_{own}"
         if any(isinstance(item, StepItem) for item in items):
@@ -607,7 +600,7 @@ class Module:
         """The optimizer that keeps a variable; empty if none does."""
         return self._code.get(id(self._slots.get(id(handle), (None,))[0]), "")
 
-    def kept(self, optimizer: str) -> set[str]:
+    def names_kept_by(self, optimizer: str) -> set[str]:
         """The names in the graph of all that an optimizer keeps."""
         return {v.name for v in self._variables.values() if self.owner(v.handle) == optimizer}
 
@@ -629,11 +622,7 @@ class Module:
             return ""
         file = Path(where[0]).name
         place = f"line {where[1]}" if file == self.program.name else printable(f"{file}:{where[1]}")
-        return f"{place}, {provenance.MARK}" if provenance.marked(statement.code, self._run_calls) else place
-
-    def _made_by(self, statement: Statement) -> Any:
-        """The program's statement that a statement comes from."""
-        return self.names.statement_of(_node_of(statement.item, self.graph))
+        return f"{place}, {printing.MARK}" if provenance.marked(statement.code, self._run_calls) else place
 
     def _seeding(self, seed: int | None) -> Statement:
         """The line that starts random numbers with a seed of the graph; with None, only an operation's own counts."""
@@ -652,19 +641,16 @@ class Module:
         merged(self.functions)
         for function in self.functions:
             function.statements = tidied(function.statements)
-        Arguments(self.functions, lambda converts: _length(converted(converts))).place()
-        handed_on(self.functions)
+        leave_to_callees(self.functions)
         for function in self.functions:
-            function.statements = side_by_side(function.statements, self._made_by)
             convert_in_place(function, _length)
-        top = Gathering(self._plain, self.arrays, lambda s: _length([s])).gathered(self.top)
         drawn = any(draw.graph is self.graph for draw in self.capture.draws) or self.takes
         seeding = [self._seeding(self.graph.seed)] if drawn and self.graph.seed is not None else []
         # where initializers run as the program's own lines say, what is drawn here does not count
         begins = self._begins and self._drew
         anew = self._seed != self.graph.seed or begins or (not self._resets and self._kinds[0] & self._kinds[1])
         ending = [self._seeding(self.graph.seed)] if anew else []
-        lines = printing.checked("", [], [*seeding, *top, *ending], self.origin)
+        lines = printing.checked("", [], [*seeding, *self.top, *ending], self.origin)
         for function in [*self.customs.values(), *self.functions]:
             if function.name is None or not function.statements:
                 continue
@@ -722,16 +708,16 @@ def _common_start(texts: Sequence[str]) -> str:
     return "".join(a for a, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def _only_call(plan: Plan) -> Plan | None:
+def _only_call(plan: FunctionTask) -> FunctionTask | None:
     """The helper whose results a function returns, if it does nothing else."""
     if plan.run is None or len(plan.items) != 1 or not isinstance(plan.items[0], HelperItem):
         return None
-    helper: Plan = plan.items[0].plan
+    helper: FunctionTask = plan.items[0].plan
     fed = set(map(id, plan.given)) >= set(map(id, helper.given))  # what others feed may be a constant here
     return helper if fed and list(map(id, helper.wanted)) == list(map(id, plan.wanted)) else None
 
 
-def _is_call_of(plan: Plan, helper: Plan) -> bool:
+def _is_call_of(plan: FunctionTask, helper: FunctionTask) -> bool:
     return _only_call(plan) is helper
 
 

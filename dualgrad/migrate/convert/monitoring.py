@@ -166,13 +166,13 @@ class Monitoring:
         return f"{step}.numpy() >= {text}"
 
     def _makes(self, call: ast.Call, name: str) -> bool:
-        return any(isinstance(v, Path) and v.path.endswith(name) for v in self.inference.of(call.func))
+        return any(isinstance(v, Path) and v.path.endswith(name) for v in self.inference.values_of(call.func))
 
     def _asks(self, call: ast.Call) -> bool:
         """Whether it asks a session, or what looks after one, whether to stop."""
         if not isinstance(call.func, ast.Attribute) or call.func.attr != "should_stop":
             return False
-        of = self.inference.of(call.func.value)
+        of = self.inference.values_of(call.func.value)
         return any(isinstance(v, Instance) and issubclass(v.kind, MonitoredSession) for v in of)
 
     def _session(self, plan: Plan, node: ast.With, line: int, runs: list[ast.Call]) -> None:
@@ -220,7 +220,7 @@ class Monitoring:
             raise refused
         for at in [n for n in ast.walk(classes[0]) if isinstance(n, (ast.Call, ast.Attribute))]:
             of = at.func if isinstance(at, ast.Call) else at
-            paths = [v.path for v in self.inference.of(of) if isinstance(v, Path)]
+            paths = [v.path for v in self.inference.values_of(of) if isinstance(v, Path)]
             if isinstance(at, ast.Call) and any(p.endswith("train.SessionRunArgs") for p in paths):
                 plan.facts[extent(at)] = "None"
             elif isinstance(at, ast.Attribute) and at in classes[0].bases:
@@ -251,7 +251,7 @@ class Monitoring:
                 continue
             replaced = plan.calls.get(extent(held[0]))
             asked = replaced.function["returns"] if replaced is not None else ()
-            chosen = replaced is not None and bool(replaced.run or replaced.choices)
+            chosen = replaced is not None and bool(replaced.run)
             if not (isinstance(statement, ast.Expr) and statement.value is held[0]) or len(asked) > 1 or chosen:
                 raise refused
             if "before_run" in methods:

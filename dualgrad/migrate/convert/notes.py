@@ -63,7 +63,7 @@ class Notes:
         """The text that the program printed."""
         return self._printed.copy.getvalue() if self._printed is not None else ""
 
-    def said(self, lines: range) -> str:
+    def printed_by(self, lines: range) -> str:
         """The text that was printed while lines were run."""
         return "".join(text for at, text in self.told if not at.isdisjoint(lines))
 
@@ -77,12 +77,12 @@ class Notes:
         own = {} if frame.f_code.co_name == "<module>" else frame.f_locals
         named: dict[str, Any] = {n: v for n, v in {**frame.f_globals, **own}.items() if isinstance(v, GENERATORS)}
         named |= {"np.random": np.random, "random": random}
-        self.states[line] = {name: self._kept(state(generator)) for name, generator in named.items()}
+        self.states[line] = {name: self._interned(state(generator)) for name, generator in named.items()}
 
     def unseeded(self) -> list[str]:
         """Of ``"np.random"`` and ``"random"`` those that the program drew from without giving them a seed."""
         first: dict[str, Any] = next(iter(self.states.values()), {})
-        last = {"np.random": self._kept(state(np.random)), "random": self._kept(state(random))}
+        last = {"np.random": self._interned(state(np.random)), "random": self._interned(state(random))}
         return [n for n, now in last.items() if n in first and first[n] is not now and n not in self.seeded]
 
     def _seeding(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -95,7 +95,7 @@ class Notes:
 
         return noted
 
-    def _kept(self, found: Any) -> object:
+    def _interned(self, found: Any) -> object:
         """The state, one object for equal ones."""
         return self._known.setdefault(hashlib.sha256(repr(_plain(found)).encode()).hexdigest(), found)
 

@@ -11,10 +11,11 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from itertools import islice
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from dualgrad.frontend import overrides
 from dualgrad.frontend.flow.closures import Closure
 from dualgrad.migrate import watch
 from dualgrad.migrate.convert.calls import Written, noting
+from dualgrad.migrate.patching import replaced
+from dualgrad.migrate.recorder import needed
 from dualgrad.migrate.watch import watching
 from engine.core.operands import Operation
 from engine.core.trace import constant, placeholder
@@ -153,7 +156,7 @@ class Custom(Span):
 
 
 @dataclass(eq=False)
-class Made:
+class OptimizerCall:
     """How an optimizer was made: its class, the arguments that were given, its parameters, and the program's line."""
 
     kind: type
@@ -252,7 +255,7 @@ class Capture:
     variables: list[Any] = field(default_factory=list)
     creations: list[Span] = field(default_factory=list)
     runs: dict[Any, Run] = field(default_factory=dict)
-    optimizers: dict[int, Made] = field(default_factory=dict)
+    optimizers: dict[int, OptimizerCall] = field(default_factory=dict)
     kept: list[Any] = field(default_factory=list)
     added: dict[watch.Site, set[str]] = field(default_factory=dict)
     locals: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -264,9 +267,10 @@ class Capture:
     sessions: dict[int, list[Any]] = field(default_factory=dict)
     shuffles: dict[tuple[str, tuple[int, int, int, int]], set[Any]] = field(default_factory=dict)
 
-    def ran(self, seen: watch.Run) -> None:
+    def note_run(self, seen: watch.Run) -> None:
         """Note a run, unless it failed for another reason than what it was given."""
-        if seen.error is not None and not (isinstance(seen.error, InvalidArgumentError) and _is_fed(seen)):
+        is_fed = seen.error is None or all(node.op is not placeholder for node in needed(seen))
+        if seen.error is not None and not (isinstance(seen.error, InvalidArgumentError) and is_fed):
             return
         key = (id(seen.graph), tuple(map(id, seen.flat)), tuple(map(id, seen.feeds)))
         run = self.runs.setdefault(key, Run(seen.graph, seen.flat, seen.feeds))
@@ -292,7 +296,7 @@ class Capture:
                 run.within.add((frame.f_code.co_filename, frame.f_lineno))
             frame = frame.f_back  # type: ignore[assignment]
 
-    def made(self, x: Any, node: Any) -> None:
+    def note_value(self, x: Any, node: Any) -> None:
         """Note how a variable or tensor came to be, if `node`, which gives its value, is an array."""
         array = np.asarray(node.params["value"]) if node.op is constant else np.asarray("")  # of no kind below
         if array.dtype.kind in "fiuO":
@@ -329,20 +333,6 @@ class Capture:
         elif len(graph.nodes) > first:
             self.calls.append(Called(graph, first, len(graph.nodes), place, args, kwargs, result))
         return result
-
-
-def _is_fed(seen: watch.Run) -> bool:
-    """Whether a run was fed all placeholders that it needs."""
-    known = {id(x) for x in seen.feeds}
-    todo: list[Any] = [getattr(x, "node", x) for x in seen.flat if id(x) not in known]
-    while todo:
-        node = todo.pop()
-        if node.op is placeholder:
-            return False
-        if id(node) not in known:
-            known.add(id(node))
-            todo += [*[x.node for x in node.inputs if id(x) not in known], *node.control_inputs]
-    return True
 
 
 def shape_of(shape: Any) -> str:
@@ -405,201 +395,175 @@ def capturing(named: frozenset[str] | None = None) -> Iterator[Capture]:
         The names of public functions of which calls are noted, by default all of them.
     """
     capture = Capture()
-    changed: list[tuple[Any, str, Any]] = []
-
-    def change(where: Any, name: str, wrapper: Callable[[Capture, Any], Any]) -> None:
-        changed.append((where, name, getattr(where, name)))
-        setattr(where, name, wrapper(capture, getattr(where, name)))
-
-    for module, name in GRADIENTS:
-        change(module, name, _noting_gradients)
-    change(sampling, "drawn", _noting_draws)
-    change(Graph, "constant", _noting_constants)
-    change(Closure, "__init__", _noting_closures)
-    change(Closure, "apply", _noting_flows)
-    change(GraphVariable, "__init__", _noting_variables)
-    change(Optimizer, "_step", _noting_steps)
-    change(Optimizer, "__init__", _noting_optimizers)
-    change(ScipyOptimizerInterface, "__init__", _noting_minimizers)
-    change(CustomGradient, "__call__", _noting_customs)
-    change(_Rule, "_gradients", _noting_pulls)
-    change(Saver, "__init__", _noting_savers)
-    change(MonitoredSession, "__init__", _noting_monitored)
-    change(FileWriter, "add_summary", _noting_added)
-    change(FileWriter, "add_graph", _noting_graphs)
-    change(InGraph, "seeds", _noting_shuffles)
-    try:
-        with noting(capture.called, named), watching(capture.ran):
-            yield capture
-    finally:
-        for where, name, before in reversed(changed):
-            setattr(where, name, before)
+    changes = [(owner, name, partial(note, capture)) for owner, name, note in _NOTED]
+    with replaced(*changes), noting(capture.called, named), watching(capture.note_run):
+        yield capture
 
 
-def _noting_gradients(capture: Capture, function: Callable[..., Any]) -> Callable[..., Any]:
-    def gradients(
-        ys: Any, xs: Any, grad_ys: Any = None, stop_gradients: Any = None, unconnected_gradients: Any = "none",
-        aggregation_method: Any = None,
-    ) -> list[Any]:  # fmt: skip
-        graph = next((g for y in as_list(ys) if isinstance(g := getattr(y, "graph", None), Graph)), None)
-        first = len(graph.nodes) if graph else 0
-        found: list[Any] = function(ys, xs, grad_ys, stop_gradients, unconnected_gradients, aggregation_method)
-        # with stop_gradients the ops of the gradient are converted one by one: a tape has no such argument
-        if graph is not None and not as_list(stop_gradients or []):
-            seeds = None if grad_ys is None else [_tensor(g) for g in as_list(grad_ys)]
-            zeros = getattr(unconnected_gradients, "value", unconnected_gradients) == "zero"
-            capture.gradients.append(
-                Gradient(
-                    graph, first, len(graph.nodes), [_tensor(y) for y in as_list(ys)], as_list(xs), seeds,
-                    aggregation_method, zeros, list(found),
-                )
-            )  # fmt: skip
-        return found
-
-    return gradients
+_NOTED: list[tuple[Any, str, Callable[..., Any]]] = []
+"""Functions of the library, and what is called in their places: with what was captured and the function first."""
+_Note = TypeVar("_Note", bound=Callable[..., Any])
 
 
-def _noting_shuffles(capture: Capture, function: Callable[..., Any]) -> Callable[..., Any]:
-    def seeds(self: Any, seed: int | None) -> tuple[int | None, int | None]:
-        found: tuple[int | None, int | None] = function(self, seed)
-        if seed is None and (frame := watch.user_frame()) is not None:
-            capture.shuffles.setdefault((frame.f_code.co_filename, _extent(frame)), set()).add(found)
-        return found
+def _in_place_of(owner: Any, name: str) -> Callable[[_Note], _Note]:
+    def noted(note: _Note) -> _Note:
+        _NOTED.append((owner, name, note))
+        return note
 
-    return seeds
+    return noted
+
+
+def _note_gradients(
+    capture: Capture, usual: Callable[..., Any], ys: Any, xs: Any, grad_ys: Any = None, stop_gradients: Any = None,
+    unconnected_gradients: Any = "none", aggregation_method: Any = None,
+) -> list[Any]:  # fmt: skip
+    graph = next((g for y in as_list(ys) if isinstance(g := getattr(y, "graph", None), Graph)), None)
+    first = len(graph.nodes) if graph else 0
+    found: list[Any] = usual(ys, xs, grad_ys, stop_gradients, unconnected_gradients, aggregation_method)
+    # with stop_gradients the ops of the gradient are converted one by one: a tape has no such argument
+    if graph is not None and not as_list(stop_gradients or []):
+        seeds = None if grad_ys is None else [_tensor(g) for g in as_list(grad_ys)]
+        zeros = getattr(unconnected_gradients, "value", unconnected_gradients) == "zero"
+        capture.gradients.append(
+            Gradient(
+                graph, first, len(graph.nodes), [_tensor(y) for y in as_list(ys)], as_list(xs), seeds,
+                aggregation_method, zeros, list(found),
+            )
+        )  # fmt: skip
+    return found
+
+
+for _module, _name in GRADIENTS:
+    _in_place_of(_module, _name)(_note_gradients)
+
+
+@_in_place_of(InGraph, "seeds")
+def _note_shuffle(capture: Capture, usual: Callable[..., Any], self: Any, seed: int | None) -> Any:
+    found = usual(self, seed)
+    if seed is None and (frame := watch.user_frame()) is not None:
+        capture.shuffles.setdefault((frame.f_code.co_filename, _extent(frame)), set()).add(found)
+    return found
 
 
 def _tensor(x: Any) -> Tensor:
     return x.read_value() if isinstance(x, Variable) else x
 
 
-def _noting_draws(capture: Capture, function: Callable[..., Any]) -> Callable[..., Any]:
-    def drawn(draw: Callable[..., Any], seed: int | None, name: str) -> Tensor:
-        graph, caller = get_default_graph(), sys._getframe(1)
-        first = len(graph.nodes)
-        own = graph.seeds_given if seed is None and graph.seed is not None else seed
-        arguments = dict(caller.f_locals)
-        result = function(draw, seed, name)
-        made = Draw(graph, first, len(graph.nodes), caller.f_code.co_name, arguments, own, graph.seed, result)
-        capture.draws.append(made)
-        return result
-
-    return drawn
-
-
-def _noting_constants(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
-    def made(self: Graph, array: Any, name: str | None = None) -> Any:
-        found = method(self, array, name)
-        if getattr(array, "ndim", 0) and array.size:
-            capture.made(found, found.node)
-        return found
-
-    return made
+@_in_place_of(sampling, "drawn")
+def _note_draw(
+    capture: Capture, usual: Callable[..., Any], draw: Callable[..., Any], seed: int | None, name: str
+) -> Tensor:
+    graph, caller = get_default_graph(), sys._getframe(2)
+    first = len(graph.nodes)
+    own = graph.seeds_given if seed is None and graph.seed is not None else seed
+    arguments = dict(caller.f_locals)
+    result: Tensor = usual(draw, seed, name)
+    made = Draw(graph, first, len(graph.nodes), caller.f_code.co_name, arguments, own, graph.seed, result)
+    capture.draws.append(made)
+    return result
 
 
-def _noting_closures(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
-    def made(self: Any, graph: Graph, first: int, bound: Any, calls: Any) -> None:
-        method(self, graph, first, bound, calls)
-        self.effects = [list(effects) for _, effects in calls]
-        self.first = first  # variables that are made here, the counters of random numbers, are not inside
-
-    return made
-
-
-def _noting_flows(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
-    def apply(self: Any, op: Any, operands: Any, params: Any, states_at: int, name: str) -> list[Any]:
-        graph = self.graph
-        before = len(graph.nodes)
-        outputs: list[Any] = method(self, op, operands, params, states_at, name)
-        node = next(n for n in graph.nodes[before:] if n.op is op)
-        first = self.first if self.nodes else before
-        capture.flows.append(Flow(graph, first, len(graph.nodes), self, node, list(outputs)))
-        return outputs
-
-    return apply
+@_in_place_of(Graph, "constant")
+def _note_constant(
+    capture: Capture, usual: Callable[..., Any], self: Graph, array: Any, name: str | None = None
+) -> Any:
+    found = usual(self, array, name)
+    if getattr(array, "ndim", 0) and array.size:
+        capture.note_value(found, found.node)
+    return found
 
 
-def _noting_variables(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
-    def made(self: Any, *args: Any, **kwargs: Any) -> None:
-        graph = get_default_graph()
-        first = len(graph.nodes)
-        method(self, *args, **kwargs)
-        capture.made(self, self.initial_value.node)
-        capture.variables.append(self)
-        capture.creations.append(Span(graph, first, len(graph.nodes)))
-
-    return made
+@_in_place_of(Closure, "__init__")
+def _note_closure(
+    capture: Capture, usual: Callable[..., Any], self: Any, graph: Graph, first: int, bound: Any, calls: Any
+) -> None:
+    usual(self, graph, first, bound, calls)
+    self.effects = [list(effects) for _, effects in calls]
+    self.first = first  # variables that are made here, the counters of random numbers, are not inside
 
 
-def _noting_steps(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
-    def _step(self: Any, pairs: Any, global_step: Any, name: str | None) -> Operation:
-        graph = getattr(pairs[0][1], "graph", None)
-        first = len(graph.nodes) if isinstance(graph, Graph) else 0
-        result = method(self, pairs, global_step, name)
-        if isinstance(graph, Graph):
-            capture.steps.append(Step(graph, first, len(graph.nodes), self, list(pairs), global_step, result))
-        return result
-
-    return _step
-
-
-def _noting_optimizers(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
-    def made(self: Any, *args: Any, **kwargs: Any) -> None:
-        frame, outermost = sys._getframe(1), None
-        while frame is not None and frame.f_code.co_name == "__init__" and frame.f_locals.get("self") is self:
-            outermost, frame = frame, frame.f_back  # type: ignore[assignment]
-        if outermost is not None:
-            code = outermost.f_code
-            names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
-            given = {n: outermost.f_locals[n] for n in names if n in outermost.f_locals}
-            capture.optimizers[id(self)] = Made(type(self), given, tuple(names), watch.user_site()[1])
-            capture.kept.append(self)
-        method(self, *args, **kwargs)
-
-    return made
+@_in_place_of(Closure, "apply")
+def _note_flow(capture: Capture, usual: Callable[..., Any], self: Any, op: Any, *given: Any) -> list[Any]:
+    graph = self.graph
+    before = len(graph.nodes)
+    outputs: list[Any] = usual(self, op, *given)
+    node = next(n for n in graph.nodes[before:] if n.op is op)
+    first = self.first if self.nodes else before
+    capture.flows.append(Flow(graph, first, len(graph.nodes), self, node, list(outputs)))
+    return outputs
 
 
-def _noting_minimizers(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
-    def made(
-        self: Any, loss: Any, var_list: Any = None, equalities: Any = None, inequalities: Any = None,
-        var_to_bounds: Any = None, **options: Any,
-    ) -> None:  # fmt: skip
-        graph = get_default_graph() if isinstance(loss, Variable) else loss.graph
-        first = len(graph.nodes)
-        method(self, loss, var_list, equalities, inequalities, var_to_bounds, **options)
-        noted = Minimizer(graph, first, len(graph.nodes), self, _tensor(loss), list(self._problem.variables))
-        noted.equalities, noted.inequalities = [[_tensor(x) for x in c or ()] for c in (equalities, inequalities)]
-        noted.bounds, noted.options = dict(var_to_bounds or {}), options
-        capture.minimizers.append(noted)
-
-    return made
+@_in_place_of(GraphVariable, "__init__")
+def _note_variable(capture: Capture, usual: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> None:
+    graph = get_default_graph()
+    first = len(graph.nodes)
+    usual(self, *args, **kwargs)
+    capture.note_value(self, self.initial_value.node)
+    capture.variables.append(self)
+    capture.creations.append(Span(graph, first, len(graph.nodes)))
 
 
-def _noting_customs(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
-    def called(self: CustomGradient, *args: Any, **kwargs: Any) -> Any:
-        graph = get_default_graph()
-        first = len(graph.nodes)
-        result = method(self, *args, **kwargs)
-        if len(graph.nodes) > first and (node := graph.nodes[-1]).op is custom_call:
-            names = _parameters(self._function)
-            capture.customs.append(Custom(graph, first, len(graph.nodes), self._name, names, node))
-        return result
+@_in_place_of(Optimizer, "_step")
+def _note_step(
+    capture: Capture, usual: Callable[..., Any], self: Any, pairs: Any, global_step: Any, name: str | None
+) -> Operation:
+    graph = getattr(pairs[0][1], "graph", None)
+    first = len(graph.nodes) if isinstance(graph, Graph) else 0
+    result: Operation = usual(self, pairs, global_step, name)
+    if isinstance(graph, Graph):
+        capture.steps.append(Step(graph, first, len(graph.nodes), self, list(pairs), global_step, result))
+    return result
 
-    return called
+
+@_in_place_of(Optimizer, "__init__")
+def _note_optimizer(capture: Capture, usual: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> None:
+    frame, outermost = sys._getframe(2), None
+    while frame is not None and frame.f_code.co_name == "__init__" and frame.f_locals.get("self") is self:
+        outermost, frame = frame, frame.f_back  # type: ignore[assignment]
+    if outermost is not None:
+        code = outermost.f_code
+        names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+        given = {n: outermost.f_locals[n] for n in names if n in outermost.f_locals}
+        capture.optimizers[id(self)] = OptimizerCall(type(self), given, tuple(names), watch.user_site()[1])
+        capture.kept.append(self)
+    usual(self, *args, **kwargs)
 
 
-def _noting_pulls(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
-    def pulled(self: _Rule, cts: tuple[Any, ...]) -> list[Any]:
-        asked = next((c for c in capture.customs if c.node.params["rule"] is self), None)
-        first = len(asked.graph.nodes) if asked is not None else 0
-        found: list[Any] = method(self, cts)
-        if asked is not None and asked.pulled is None:
-            registered = overrides.registered(asked.name)
-            names = _parameters(self.grad_fn) if registered is None else _parameters(registered)[1:]
-            asked.pulled = Pulled(asked.graph, first, len(asked.graph.nodes), names, list(cts), list(found))
-        return found
+@_in_place_of(ScipyOptimizerInterface, "__init__")
+def _note_minimizer(
+    capture: Capture, usual: Callable[..., Any], self: Any, loss: Any, var_list: Any = None, equalities: Any = None,
+    inequalities: Any = None, var_to_bounds: Any = None, **options: Any,
+) -> None:  # fmt: skip
+    graph = get_default_graph() if isinstance(loss, Variable) else loss.graph
+    first = len(graph.nodes)
+    usual(self, loss, var_list, equalities, inequalities, var_to_bounds, **options)
+    noted = Minimizer(graph, first, len(graph.nodes), self, _tensor(loss), list(self._problem.variables))
+    noted.equalities, noted.inequalities = [[_tensor(x) for x in c or ()] for c in (equalities, inequalities)]
+    noted.bounds, noted.options = dict(var_to_bounds or {}), options
+    capture.minimizers.append(noted)
 
-    return pulled
+
+@_in_place_of(CustomGradient, "__call__")
+def _note_custom(capture: Capture, usual: Callable[..., Any], self: CustomGradient, *args: Any, **kwargs: Any) -> Any:
+    graph = get_default_graph()
+    first = len(graph.nodes)
+    result = usual(self, *args, **kwargs)
+    if len(graph.nodes) > first and (node := graph.nodes[-1]).op is custom_call:
+        names = _parameters(self._function)
+        capture.customs.append(Custom(graph, first, len(graph.nodes), self._name, names, node))
+    return result
+
+
+@_in_place_of(_Rule, "_gradients")
+def _note_pulled(capture: Capture, usual: Callable[..., Any], self: _Rule, cts: tuple[Any, ...]) -> list[Any]:
+    asked = next((c for c in capture.customs if c.node.params["rule"] is self), None)
+    first = len(asked.graph.nodes) if asked is not None else 0
+    found: list[Any] = usual(self, cts)
+    if asked is not None and asked.pulled is None:
+        registered = overrides.registered(asked.name)
+        names = _parameters(self.grad_fn) if registered is None else _parameters(registered)[1:]
+        asked.pulled = Pulled(asked.graph, first, len(asked.graph.nodes), names, list(cts), list(found))
+    return found
 
 
 def _parameters(function: Callable[..., Any]) -> list[str]:
@@ -608,36 +572,30 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
     return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
-def _noting_savers(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
-    def made(self: Any, var_list: Any = None, **options: Any) -> None:
-        method(self, var_list, **options)
-        capture.savers[watch.user_site()] = self, options
-
-    return made
+@_in_place_of(Saver, "__init__")
+def _note_saver(capture: Capture, usual: Callable[..., Any], self: Any, var_list: Any = None, **options: Any) -> None:
+    usual(self, var_list, **options)
+    capture.savers[watch.user_site()] = self, options
 
 
-def _noting_monitored(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
-    def made(self: Any, *args: Any, **kwargs: Any) -> None:
-        capture.monitored[watch.user_site()] = self
-        method(self, *args, **kwargs)
-
-    return made
+@_in_place_of(MonitoredSession, "__init__")
+def _note_monitored(capture: Capture, usual: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> None:
+    capture.monitored[watch.user_site()] = self
+    usual(self, *args, **kwargs)
 
 
-def _noting_graphs(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
-    def add_graph(self: Any, *args: Any, **kwargs: Any) -> None:
-        capture.added.setdefault(watch.user_site(), set()).add("graph")
-        method(self, *args, **kwargs)
-
-    return add_graph
+@_in_place_of(FileWriter, "add_graph")
+def _note_shown_graph(capture: Capture, usual: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> None:
+    capture.added.setdefault(watch.user_site(), set()).add("graph")
+    usual(self, *args, **kwargs)
 
 
-def _noting_added(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
-    def add_summary(self: Any, summary: Any, *args: Any, **kwargs: Any) -> None:
-        site, form = watch.user_site(), "fetched"
-        if not isinstance(summary, bytes):
-            form = "scalars" if all(v.HasField("simple_value") for v in summary.value) else "other"
-        capture.added.setdefault(site, set()).add(form)
-        method(self, summary, *args, **kwargs)
-
-    return add_summary
+@_in_place_of(FileWriter, "add_summary")
+def _note_summary(
+    capture: Capture, usual: Callable[..., Any], self: Any, summary: Any, *args: Any, **kwargs: Any
+) -> None:
+    site, form = watch.user_site(), "fetched"
+    if not isinstance(summary, bytes):
+        form = "scalars" if all(v.HasField("simple_value") for v in summary.value) else "other"
+    capture.added.setdefault(site, set()).add(form)
+    usual(self, summary, *args, **kwargs)

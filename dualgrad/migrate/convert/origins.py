@@ -93,7 +93,7 @@ class Origins:
                 self.functions[min([n.lineno, *(d.lineno for d in n.decorator_list)]), n.name] = n
         self._found: dict[int, Origin | None] = {}
 
-    def of(self, x: Any) -> Origin | None:
+    def origin_of(self, x: Any) -> Origin | None:
         """The origin of a variable, or of a tensor that is a constant; None if it is not known."""
         if id(x) not in self._found:
             made = self._makings.get(id(x))
@@ -379,14 +379,14 @@ class _Reader:
             if isinstance(around, (ast.For, ast.While)) and id(around) not in inner:
                 return None
             around = self.origins.above.get(around)
-        return self._given(store)
+        return self._assigned_value(store)
 
     def _statement(self, node: ast.AST) -> ast.stmt:
         while not isinstance(node, ast.stmt):
             node = self.origins.above[node]
         return node
 
-    def _given(self, store: ast.AST) -> ast.expr | None:
+    def _assigned_value(self, store: ast.AST) -> ast.expr | None:
         """The expression that an assignment gives to one of its targets."""
         statement = self._statement(store)
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
@@ -431,9 +431,9 @@ class _Reader:
         known = _literal(value)
         if known is None and (name := self.origins.global_name(value)):
             known = self._global(ast.Name(name, ast.Load()))
-        return known if known is not None or local is not None else self._kept(node, at)
+        return known if known is not None or local is not None else self._attribute_source(node, at)
 
-    def _kept(self, node: ast.Attribute, at: int) -> ast.expr | None:
+    def _attribute_source(self, node: ast.Attribute, at: int) -> ast.expr | None:
         """The expression on the only line that sets an attribute, in a function that goes on."""
         held = self.value(node.value, at)
         for i in range(at, len(self.frames) - 1):
@@ -441,7 +441,7 @@ class _Reader:
             stores = [n for n in ast.walk(function) if isinstance(n, ast.Attribute) and n.attr == node.attr
                       and isinstance(n.ctx, ast.Store) and isinstance(n.value, ast.Name)
                       and known.get(n.value.id) is held is not None] if function is not None else []  # fmt: skip
-            if len(stores) == 1 and (given := self._given(stores[0])) is not None:
+            if len(stores) == 1 and (given := self._assigned_value(stores[0])) is not None:
                 return self._deeper(given, i)
         return None
 

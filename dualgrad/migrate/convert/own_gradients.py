@@ -42,7 +42,7 @@ def written(module: Any, item: CustomItem) -> Function:
     wished = [*own, *[module.names.tensor(_source(x)) for x in item.given[len(own) :]]]
     named = [(parameters.free(identifier(wish)), x) for wish, x in zip(wished, item.given, strict=True)]
     arguments = _arguments(call, named)
-    kept = [] if call.pulled is None else _kept(call, arguments)
+    kept = [] if call.pulled is None else _shared_values(call, arguments)
     wanted = [*results, *[x for x in kept if not any(x is r for r in results)]]
     body = _body(module, call, arguments, wanted)
     *statements, last = body.write()
@@ -87,7 +87,7 @@ def _arguments(call: Any, named: list[tuple[str, Any]]) -> dict[int, str]:
     return arguments
 
 
-def _kept(call: Any, arguments: dict[int, str]) -> list[Any]:
+def _shared_values(call: Any, arguments: dict[int, str]) -> list[Any]:
     """Tensors that the function computes and its gradient uses."""
     numbers = {id(node): i for i, node in enumerate(call.graph.nodes[: call.pulled.last])}
     known = {*arguments, *map(id, call.pulled.cotangents)}

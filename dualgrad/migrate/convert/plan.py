@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from types import ModuleType
@@ -47,10 +47,7 @@ BLOCKS = (ast.If, ast.For, ast.While, ast.Try, ast.With)
 class Planner(Runs):
     """Makes the plan for one program."""
 
-    said: Mapping[int, Said] = {}
-    """By line, the numbers that the converted module says as the program does."""
-
-    def made(self) -> Plan:
+    def make_plan(self) -> Plan:
         """The plan.
 
         Raises
@@ -97,14 +94,11 @@ class Planner(Runs):
                 raise
             return True
 
-    begun = ""
-    """The line that stands where a session is opened, if there are several."""
-
     def _planned(self, node: ast.stmt) -> bool:
         opened = [node.value] if isinstance(node, (ast.Assign, ast.Expr)) else []
         opened += [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
-        if self.begun and any(isinstance(n, ast.Call) and self._is_session(n) for n in opened):
-            self.plan.hosted[place(node)] = [self.begun]
+        if self.conversion.begun and any(isinstance(n, ast.Call) and self._is_session(n) for n in opened):
+            self.plan.hosted[place(node)] = [self.conversion.begun]
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             kept = [i for i, name in enumerate(_imported(node)) if name.partition(".")[0] not in _GONE]
             if kept and len(kept) < len(node.names) and isinstance(node, ast.Import):
@@ -120,7 +114,7 @@ class Planner(Runs):
         if self._initializes(node, runs) or self._shows_graph(node):
             return False
         if self._only_shows(node):
-            self.plan.said[place(node)] = self.notes.said(_lines(node))
+            self.plan.said[place(node)] = self.notes.printed_by(_lines(node))
             return True
         if isinstance(node, ast.Expr) and self.plan.facts.get(extent(node.value)) == "[]":
             return False
@@ -144,7 +138,7 @@ class Planner(Runs):
                 return True
             raise Unsafe(f"line {node.lineno}: it uses the graph beside running it ({ast.unparse(left[0])})")
         if not self.carriers.any_in(node) and self._only_builds(node):
-            said = "" if self._again else self.notes.said(_lines(node))
+            said = "" if self._again else self.notes.printed_by(_lines(node))
             if said:
                 self.plan.said[place(node)] = said
             return bool(said)
@@ -170,7 +164,7 @@ class Planner(Runs):
         call = node.value if isinstance(node, ast.Expr) else None
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "add_graph":
             return False
-        of = self.inference.of(call.func.value)
+        of = self.inference.values_of(call.func.value)
         return any(isinstance(v, Instance) and issubclass(v.kind, FileWriter) for v in of)
 
     def _only_builds(self, node: ast.stmt) -> bool:
@@ -183,9 +177,9 @@ class Planner(Runs):
         function = node.value.func
         if isinstance(function, ast.Name) and function.id == "print":
             return False
-        of = self.inference.of(function)
+        of = self.inference.values_of(function)
         container = isinstance(function, ast.Attribute) and any(
-            isinstance(v, (Box, Many)) for v in self.inference.of(function.value)
+            isinstance(v, (Box, Many)) for v in self.inference.values_of(function.value)
         )
         if container and isinstance(function, ast.Attribute):
             self._collected.update(n.id for n in ast.walk(function.value) if isinstance(n, ast.Name))
@@ -194,7 +188,7 @@ class Planner(Runs):
     def _acts(self, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
         """Whether it, or a function of the program that it calls, reads or writes files."""
         for call in (n for n in ast.walk(node) if isinstance(n, ast.Call)):
-            called = [v.node for v in self.inference.of(call.func) if isinstance(v, Local)]
+            called = [v.node for v in self.inference.values_of(call.func) if isinstance(v, Local)]
             if not called and getattr(call.func, "attr", getattr(call.func, "id", "")) in EFFECTS:
                 return True
             if any(inner not in seen and self._acts(inner, seen | {inner}) for inner in called):
@@ -211,7 +205,7 @@ class Planner(Runs):
             self.scopes.of[n].find(n.id) is None
             or isinstance(self.names.get(n.id), ModuleType)
             or n.id in self._collected
-            or any(self._is_graphs(v) for v in self.inference.of(n))
+            or any(self._is_graphs(v) for v in self.inference.values_of(n))
             for n in names
         )
         plain = all(k.arg in ("sep", "end") and isinstance(k.value, ast.Constant) for k in call.keywords)
@@ -219,7 +213,7 @@ class Planner(Runs):
         looks = any(isinstance(n, ast.expr) and self._is_left(n) for n in ast.walk(node))
         looks = looks or any(n.id in self._collected for n in names)
         shows = looks and not runs and graphs and plain and not self._acts(node)
-        return shows and not self._again and bool(self.notes.said(_lines(node)))
+        return shows and not self._again and bool(self.notes.printed_by(_lines(node)))
 
     def _tells(self, node: ast.stmt) -> bool:
         """Keep of a statement that only looks at the graph, once, what it prints and what values it leaves."""
@@ -236,13 +230,13 @@ class Planner(Runs):
         changed |= {n.value.id for n in inside if isinstance(n, (ast.Attribute, ast.Subscript))
                     and isinstance(n.value, ast.Name)}  # fmt: skip
         known = {name: plain(self.names[name]) for name in sorted(changed & self.names.keys())}
-        self.plan.said[place(node)] = self.notes.said(_lines(node))
+        self.plan.said[place(node)] = self.notes.printed_by(_lines(node))
         self.plan.given[place(node)] = {name: text for name, text in known.items() if text is not None}
         return True
 
     def _only_looks(self, call: ast.Call) -> bool:
         """Whether a call does no more than build a graph, look at it, print, or collect."""
-        if self._is_run(call) and self.inference.of(getattr(call.func, "value", call)):
+        if self._is_run(call) and self.inference.values_of(getattr(call.func, "value", call)):
             return False
         if isinstance(call.func, ast.Attribute):
             if call.func.attr in METHODS | COLLECTS:
@@ -252,7 +246,7 @@ class Planner(Runs):
                 return True
         elif isinstance(call.func, ast.Name) and call.func.id in LOOKING | {"print", "next", "iter"}:
             return True
-        values = self.inference.of(call.func)
+        values = self.inference.values_of(call.func)
         if any(isinstance(v, (Local, Made)) for v in values):
             return all(self._builds(v.node) for v in values if isinstance(v, (Local, Made)))
         return bool(values) and all(self._is_graphs(v) for v in values)
@@ -261,13 +255,13 @@ class Planner(Runs):
         """A function or class stays if it runs something, or has nothing to do with the graph."""
         starts = getattr(node, "name", "") == "__init__" and self.inference.owner(node) is not None
         left = any(self._is_left(n) for statement in node.body for n in self._expressions(statement))
-        starts = starts or getattr(node, "name", "") in self.several.objects
+        starts = starts or getattr(node, "name", "") in self.instances.objects
         if left and not self.runs(node) and not starts:
             return False
         head = min([node.lineno, *(d.lineno for d in node.decorator_list)])
         calls = 0 if isinstance(node, ast.ClassDef) else self.notes.called[head]
         kept = self._block(node.body, None if isinstance(node, ast.ClassDef) else calls > 1)
-        if kind := self.several.constructors.get(node):
+        if kind := self.instances.constructors.get(node):
             kept = self._takes_parts(node, kind)
         if not kept and starts:
             self.plan.hollow.add(place(node))
@@ -280,12 +274,12 @@ class Planner(Runs):
         if at is None:
             raise Unsafe(f"line {body[0].lineno}: the parts of the graph of a {kind} are made elsewhere")
         self.plan.gone.discard(at)
-        self.plan.unrolled[at] = [f"vars(self).update(next({self.several.table(kind)}))"]
+        self.plan.unrolled[at] = [f"vars(self).update(next({self.instances.table(kind)}))"]
         return True
 
     def read_attributes(self) -> set[str]:
         """The names of attributes that what stays reads."""
-        kept = self._kept(self.tree)
+        kept = self._remaining(self.tree)
         return {n.attr for n in kept if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)}
 
     def _with(self, node: ast.With) -> bool:
@@ -441,11 +435,11 @@ class Planner(Runs):
 
     def _generators(self) -> set[str]:
         """The generators that what stays may draw from."""
-        nodes = [n for n in self._kept(self.tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)]
+        nodes = [n for n in self._remaining(self.tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)]
         makers = {"RandomState", "default_rng", "Generator", "seed"}
         return self._read() | {ast.unparse(n.value) for n in nodes if n.attr not in makers}
 
-    def _kept(self, node: ast.AST) -> Iterator[ast.AST]:
+    def _remaining(self, node: ast.AST) -> Iterator[ast.AST]:
         """The part of a node that stays."""
         for inner in ast.iter_child_nodes(node):
             if isinstance(inner, ast.stmt) and place(inner) in self.plan.gone:
@@ -461,22 +455,22 @@ class Planner(Runs):
             if isinstance(inner, ast.Call) and extent(inner) in self.plan.writers:
                 for value in kept_arguments(inner):
                     yield value
-                    yield from self._kept(value)
+                    yield from self._remaining(value)
             elif isinstance(inner, ast.Call) and extent(inner) in self.plan.sets:
                 value = self.plan.sets[extent(inner)][1]
                 yield value
-                yield from self._kept(value)
+                yield from self._remaining(value)
             elif isinstance(inner, ast.Call) and extent(inner) in self.plan.calls:
                 for value in self.feed_values(inner):
                     if extent(value) not in self.plan.facts:
                         yield value
-                        yield from self._kept(value)
+                        yield from self._remaining(value)
             elif isinstance(inner, ast.Dict) and extent(inner) in self.plan.feeds:
                 for value in inner.values:
                     yield value
-                    yield from self._kept(value)
+                    yield from self._remaining(value)
             else:
-                yield from self._kept(inner)
+                yield from self._remaining(inner)
 
     def reads(self, function: Any, name: str) -> bool:
         """Whether what stays of a function reads one of its names."""
@@ -484,7 +478,7 @@ class Planner(Runs):
         return any(
             isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
             and self.scopes.of[n].find(name) is sources
-            for n in self._kept(function)
+            for n in self._remaining(function)
         )  # fmt: skip
 
     def _find_unread(self) -> None:
@@ -498,14 +492,14 @@ class Planner(Runs):
                 self.plan.unread[place(node)] = names - read - told
 
     def _read(self) -> set[str]:
-        kept = self._kept(self.tree)
+        kept = self._remaining(self.tree)
         return self.needed | {n.id for n in kept if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
     def _drop_unused(self) -> None:
         """Functions, imports and plain values that nothing uses any more go too."""
         while True:
             read = self._read()
-            unused = [n for n in self._kept(self.tree) if isinstance(n, ast.stmt) and self._is_unused(n, read)]
+            unused = [n for n in self._remaining(self.tree) if isinstance(n, ast.stmt) and self._is_unused(n, read)]
             if not unused:
                 return
             self.plan.gone.update(place(n) for n in unused)
@@ -520,7 +514,7 @@ class Planner(Runs):
             is_plain = not isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom))
             if not is_plain or not self._stays(self._above[node]) or not self._has_graph(node):
                 continue
-            if not looked_up and (said := self.said.get(node.lineno)) is not None and said.is_whole():
+            if not looked_up and (said := self.conversion.said.get(node.lineno)) is not None and said.is_whole():
                 continue
             found = {ast.unparse(e): (e, value) for e, value in sizes.within(node)
                      if any(map(self._stays, sizes.roots(e)))}  # fmt: skip
@@ -592,7 +586,7 @@ class Planner(Runs):
         for function, name in self.unread:
             if place(function) not in self.plan.gone and self.reads(function, name):
                 raise Unsafe(f"line {function.lineno}: {name}, which is a part of the graph, is used by what stays")
-        kept = list(self._kept(self.tree))
+        kept = list(self._remaining(self.tree))
         bound = {key for n in kept for key in self._binds(n)}
         given = {name for names in self.plan.given.values() for name in names} | {*self.plan.named.values()}
         module = self.scopes.module

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 WIDTH = 120
+MARK = "from the run"
+"""The end of what is said of a statement that holds a value of the recorded run."""
 
 
 def lines(statements: Iterable[Any], origin: Callable[[Any], str], indent: int = 0) -> list[str]:
@@ -27,7 +29,7 @@ def lines(statements: Iterable[Any], origin: Callable[[Any], str], indent: int =
     last = ""
     for statement in statements:
         where = origin(statement)
-        comment = f"  # {where}" if where and where != last else ""
+        comment = f"  # {where}" if where and (where != last or where.endswith(MARK)) else ""
         last = where or last
         found += _statement(statement.code, comment, origin, indent)
     # one empty line around functions, none at the ends of a block

@@ -13,8 +13,6 @@ import numpy as np
 
 _MODULES = 300
 """How many modules of a program's folder are read at most."""
-MARK = "from the run"
-"""The comment behind a line that holds one."""
 
 
 def numbers_in(program: Path) -> np.ndarray:
@@ -71,10 +69,5 @@ def _is_regular(array: np.ndarray) -> bool:
 
 
 def marked(code: ast.AST, known: set[int]) -> bool:
-    """Whether a statement of the module's top holds a value of the run: in one of the calls `known`, or several."""
-    if not isinstance(code, ast.Assign):
-        return False
-    inside = list(ast.walk(code.value))
-    loops = any(isinstance(n, (ast.ListComp, ast.DictComp)) for n in inside)
-    stored = any(isinstance(n, ast.Name) and n.id == "ARRAYS" for n in inside)
-    return (loops and stored) or any(id(n) in known for n in inside)
+    """Whether a statement of the module's top holds a value of the run: in one of the calls `known`."""
+    return isinstance(code, ast.Assign) and any(id(n) in known for n in ast.walk(code.value))

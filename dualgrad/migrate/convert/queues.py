@@ -16,10 +16,10 @@ import numpy as np
 
 from dualgrad.migrate.convert import printing
 from dualgrad.migrate.convert.body import Body, Statement
+from dualgrad.migrate.convert.common_subgraphs import task_of
 from dualgrad.migrate.convert.identifiers import Scope
 from dualgrad.migrate.convert.literals import literal
 from dualgrad.migrate.convert.observed_run import Run
-from dualgrad.migrate.convert.sharing import plan_of
 from dualgrad.migrate.convert.shortening import Function
 from dualgrad.migrate.convert.spelling import path
 from engine.core.trace import constant
@@ -55,12 +55,14 @@ def only_feeds(run: Any) -> bool:
 def shuffles(graph: Any) -> bool:
     """Whether what comes out of queues is in an order that a seed does not tell, or that threads do."""
     return any(
-        isinstance(r.queue, RandomShuffleQueue) or len(r.enqueue_ops) > 1 or _order(_put(graph, r.queue)) is not None
+        isinstance(r.queue, RandomShuffleQueue)
+        or len(r.enqueue_ops) > 1
+        or _order(_enqueue_node(graph, r.queue)) is not None
         for r in runners(graph)
     )
 
 
-def _put(graph: Any, queue: Any) -> Any:
+def _enqueue_node(graph: Any, queue: Any) -> Any:
     """The only node that puts elements into a queue.
 
     Raises
@@ -125,11 +127,11 @@ class Pipelines:
             made = ast.Call(ast.Name("iter"), [self._batches(node)], [])
             self._names[key] = self.module.scope.free("batches" if node.params["many"] else "examples")
             self.lines.append(f"{self._names[key]} = {ast.unparse(made)}")
-        elif self._taken(node.params["queue"])[0] is not node:
+        elif self._dequeue_nodes(node.params["queue"])[0] is not node:
             raise ValueError("a queue is emptied by several operations")
         return self._names[key]
 
-    def _taken(self, queue: Any) -> list[Any]:
+    def _dequeue_nodes(self, queue: Any) -> list[Any]:
         return [n for n in self.graph.nodes if n.op is take_elements and n.params["queue"] is queue]
 
     def _batches(self, node: Any) -> ast.expr:
@@ -151,7 +153,7 @@ class Pipelines:
         """The data set of what is put into a queue."""
         if not any(r.queue is queue for r in runners(self.graph)):
             raise ValueError(f"no runner fills the queue {queue.name!r}")
-        put = _put(self.graph, queue)
+        put = _enqueue_node(self.graph, queue)
         values, many = list(put.inputs[1:]), put.params["many"]
         sources = self._sources(values)
         if not sources:
@@ -194,7 +196,7 @@ class Pipelines:
         return self._again(put, self._sliced([rows]), order)
 
     def _sliced(self, tensors: Sequence[Any]) -> ast.expr:
-        if any(x.node.op is not constant and self.module.names.given(x) is None for x in tensors) and (
+        if any(x.node.op is not constant and self.module.names.given_name(x) is None for x in tensors) and (
             any(x.node.op.name == "placeholder" for x in tensors)
         ):
             raise ValueError("its rows are fed")
@@ -254,7 +256,7 @@ class Pipelines:
         rows = [n for n in users if n.op is gather_op and n.inputs[1] is number and n.inputs[0].node.op is constant]
         if not rows or len(rows) < len(users):
             return None
-        put = _put(self.graph, source.params["queue"])
+        put = _enqueue_node(self.graph, source.params["queue"])
         dataset = self._again(put, self._sliced([n.inputs[0] for n in rows]), _order(put))
         return dataset, [n.outputs[0] for n in rows]
 
@@ -272,7 +274,7 @@ class Pipelines:
     def _function(self, given: Sequence[Any], values: Sequence[Any]) -> str:
         """The name of the function that makes an example of what was read."""
         module = self.module
-        plan = plan_of(module.items, Run(self.graph, list(values), list(given)), list(values))
+        plan = task_of(module.items, Run(self.graph, list(values), list(given)), list(values))
         parameters = Scope(module.scope)
         named = [(parameters.free(module.names.tensor(x)), x) for x in given]
         statements = Body(
@@ -295,23 +297,23 @@ def _method(of: ast.expr, name: str, *args: ast.expr, **keywords: Any) -> ast.ex
     return ast.Call(ast.Attribute(of, name, ast.Load()), list(args), given)
 
 
-def _each(dataset: ast.expr, text: str) -> ast.expr:
+def _flat_mapped(dataset: ast.expr, text: str) -> ast.expr:
     return _method(dataset, "flat_map", ast.parse(f"lambda name: {text}", mode="eval").body)
 
 
 def _lines(reader: Any, files: ast.expr) -> ast.expr:
-    return _each(files, "tf.data.TextLineDataset(name)" + f".skip({reader._skip})" * bool(reader._skip))
+    return _flat_mapped(files, "tf.data.TextLineDataset(name)" + f".skip({reader._skip})" * bool(reader._skip))
 
 
 def _pieces(reader: Any, files: ast.expr) -> ast.expr:
     size, header, footer = reader._how
     further = "".join(f", {n}={v}" for n, v in (("header_bytes", header), ("footer_bytes", footer)) if v)
-    return _each(files, f"tf.data.FixedLengthRecordDataset(name, {size}{further})")
+    return _flat_mapped(files, f"tf.data.FixedLengthRecordDataset(name, {size}{further})")
 
 
 _READERS: dict[type, Callable[[Any, ast.expr], ast.expr]] = {
     input_producers.TextLineReader: _lines,
-    input_producers.TFRecordReader: lambda reader, files: _each(files, "tf.data.TFRecordDataset(name)"),
+    input_producers.TFRecordReader: lambda reader, files: _flat_mapped(files, "tf.data.TFRecordDataset(name)"),
     input_producers.FixedLengthRecordReader: _pieces,
     input_producers.WholeFileReader: lambda reader, files: _method(files, "map", path("tf.io.read_file")),
 }

@@ -11,8 +11,14 @@ import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from dualgrad.migrate.convert.alignment import Aligned, replaced
+from dualgrad.migrate.convert.body import Statement
+from dualgrad.migrate.convert.literals import literal
+
 LEAST = 3
 """How often something must be repeated to become a loop."""
+_RUNNING = ("n", "m", "k")
+"""Names of the numbers that run."""
 _NAMES = ("a", "b", "c", "d", "e")
 """Names of the parts that run."""
 
@@ -291,3 +297,26 @@ def _with_names(values: Sequence[ast.expr], parts: list[list[ast.expr]], names: 
 
     pattern: ast.expr = copied(values[0])
     return pattern
+
+
+def in_a_loop(values: Sequence[ast.expr]) -> ast.ListComp | None:
+    """A loop that makes what several calls make which differ in plain values; None if they differ in anything else.
+
+    Parameters
+    ----------
+    values : sequence of expression
+        The calls.
+    """
+    statements, aligned = [Statement(ast.Expr(value)) for value in values], Aligned()
+    if len(values) < LEAST or len({aligned.shape(s) for s in statements}) > 1:
+        return None
+    columns = list(zip(*[[part.value for part in aligned.parts(s)] for s in statements], strict=True))
+    varying = list(dict.fromkeys(c for c in columns if len(set(c)) > 1))
+    if not 0 < len(varying) <= len(_RUNNING) or any(isinstance(x, str) for column in varying for x in column):
+        return None
+    names = dict(zip(varying, _RUNNING, strict=False))
+    (new,) = replaced(statements[:1], lambda part, i: ast.Name(names[c]) if (c := columns[i]) in names else part.value)
+    rows = varying[0] if len(varying) == 1 else list(zip(*varying, strict=True))
+    targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names.values()]
+    target = targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Store())
+    return ast.ListComp(new.code.value, [ast.comprehension(target, literal(rows), [], 0)])

@@ -41,7 +41,7 @@ class _Steps:
     def last(self) -> int:
         return self.first + self.period * self.count
 
-    def of(self, step: int) -> list[Any]:
+    def statements(self, step: int) -> list[Any]:
         at = self.first + step * self.period
         return self.block[at : at + self.period]
 
@@ -129,7 +129,7 @@ class Rolling:
 
     def _columns(self, steps: _Steps) -> _Columns | None:
         """The parts of the steps; None if the steps do not follow from each other."""
-        rows = [self._aligned.all_parts(steps.of(i)) for i in range(steps.count)]
+        rows = [self._aligned.all_parts(steps.statements(i)) for i in range(steps.count)]
         if is_mixed(rows[0]):
             return None
         columns = _Columns()
@@ -173,11 +173,11 @@ class Rolling:
         after = self._read_after(statements, steps)
         initial: dict[str, str] = {}
         for number, source in columns.carried.items():
-            value = self._aligned.all_parts(steps.of(0))[number].value
+            value = self._aligned.all_parts(steps.statements(0))[number].value
             if initial.setdefault(source, value) != value:
                 return None
         collected = [n for n, names in columns.stored.items() if not after.isdisjoint(names[:-1])]
-        if any(n in after for s in steps.of(0) for n in _inner(self._aligned.parts(s))):
+        if any(n in after for s in steps.statements(0) for n in _inner(self._aligned.parts(s))):
             return None
         parts = self._aligned.all_parts(statements)
         stored = [p.value for p in parts if p.is_name and p.is_store and not p.is_inner]
@@ -279,7 +279,7 @@ class Rolling:
             later = _elements(name, names, after)
         if self._length(new) >= steps.lines + self._length(first):
             return None
-        return self._put(statements, steps, [new], later)
+        return self._replace_steps(statements, steps, [new], later)
 
     def _are_listed(self, names: Sequence[str], steps: _Steps, statements: list[Any]) -> bool:
         """Whether names are read only all together, in a list."""
@@ -297,7 +297,7 @@ class Rolling:
         self, statements: list[Any], steps: _Steps, columns: _Columns, collected: Sequence[str],
         initial: dict[str, str], after: set[str], taken: set[str],
     ) -> list[Any] | None:  # fmt: skip
-        first = steps.of(0)
+        first = steps.statements(0)
         if columns.running:
             runs = self._runs(columns, taken)
         else:
@@ -338,7 +338,7 @@ class Rolling:
         made = sum(map(self._length, [*before, loop]))
         if made >= steps.lines + sum(map(self._length, first)):
             return None
-        return self._put(statements, steps, [*before, loop], later)
+        return self._replace_steps(statements, steps, [*before, loop], later)
 
     def _overwritten(self, first: Sequence[Any], columns: _Columns) -> bool:
         stored: set[str] = set()
@@ -349,7 +349,7 @@ class Rolling:
                 stored.add(part.value)
         return False
 
-    def _put(self, statements: list[Any], steps: _Steps, new: list[Any], later: dict[str, Any]) -> list[Any]:
+    def _replace_steps(self, statements: list[Any], steps: _Steps, new: list[Any], later: dict[str, Any]) -> list[Any]:
         """The statements of the function with the steps replaced, and other names after them."""
         inside = {id(s) for s in steps.block[steps.first : steps.last]}
 

@@ -13,8 +13,8 @@ from dualgrad.migrate.convert import summaries
 from dualgrad.migrate.convert.edits import Place, Replaced, Unsafe, extent
 from dualgrad.migrate.convert.expressions import Expressions, graph_name, is_pure, lines_of
 from dualgrad.migrate.convert.facts import is_graphs, labeled
-from dualgrad.migrate.convert.hosted import read
 from dualgrad.migrate.convert.monitoring import Monitoring
+from dualgrad.migrate.convert.program_initializers import read
 from dualgrad.sparse.sparse_tensor import SparseTensor
 from engine.core import nest
 from engine.core.variable import Variable
@@ -25,28 +25,22 @@ class Runs(Expressions):
 
     Parameters
     ----------
-    source, functions, provided, notes, names, variables, savers, objects
+    source, conversion, provided, notes, names, objects
         See `Expressions`.
-    adding : dict
-        The lines that add summaries to event files, and what they add.
     hosted : dict
-        By place, statements that make variables and constants there (`hosted`).
-    monitored : dict
-        By the line that makes it, a monitored session.
+        By place, statements that make variables and constants there (`program_initializers`).
     """
 
     def __init__(
-        self, source: str, functions: Sequence[dict[str, Any]], provided: set[str], notes: Any, names: dict[str, Any],
-        variables: dict[str, str], savers: dict[int, str], adding: dict[int, set[str]],
-        hosted: Mapping[Place, list[str]] | None = None,
-        monitored: Mapping[int, Any] | None = None, objects: Mapping[str, Sequence[Any]] | None = None,
+        self, source: str, conversion: Any, provided: set[str], notes: Any, names: dict[str, Any],
+        objects: Mapping[str, Sequence[Any]], hosted: Mapping[Place, list[str]],
     ) -> None:  # fmt: skip
-        super().__init__(source, functions, provided, notes, names, variables, savers, objects)
-        self.adding = adding
-        self.plan.hosted = dict(hosted or {})
-        self.needed = read(self.plan.hosted.values())
+        super().__init__(source, conversion, provided, notes, names, objects)
+        self.conversion = conversion
+        self.plan.hosted, self.plan.seeds = dict(hosted), conversion.seeds
+        self.needed = read(hosted.values()) | (read(map(dict.values, conversion.inside.values())) - {"self"})
         """Names that hosted statements read."""
-        self.read_again: set[Place] = set()
+        self.read_again: set[Place] = {where for origin, _ in conversion.hosted for where in origin.read}
         """Statements whose values hosted ones say themselves."""
         taken = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name)} | provided | self._imported
         taken |= {n.name for n in ast.walk(self.tree) if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
@@ -55,9 +49,10 @@ class Runs(Expressions):
         """Functions, and their parameters that nothing may read."""
         self.dispatched: list[dict[str, Any]] = []
         """The functions of which only the running program knows which one is meant (`dispatching`)."""
-        ends = any(f.get("taken") for f in functions)
-        self.monitoring = Monitoring(self.tree, self.inference, monitored or {}, variables, savers, ends)
-        self.called: set[str] = set()
+        ends = any(f.get("taken") for f in self.functions)
+        monitored = conversion.monitored
+        self.monitoring = Monitoring(self.tree, self.inference, monitored, self.variables, self.savers, ends)
+        self.called = read([[conversion.text]]) - provided
         """Functions of the program that the converted module calls."""
         self._again = False
         self._collected: set[str] = set()
@@ -84,11 +79,9 @@ class Runs(Expressions):
             if self._sets(call, list(fitting.values())):
                 continue
             try:
-                if len(fitting) > 1 and self.several.objects and self._dispatched(call, list(fitting.values())):
-                    pass
-                elif len(fitting) > 1 and any(f["name"] or f["values"] for f in fitting.values()):
-                    self.plan.calls[extent(call)] = self._chosen(call, list(fitting.values()), call in unseen)
-                elif fitting:
+                if len(fitting) > 1 and any(f["name"] or f["values"] for f in fitting.values()):
+                    raise Unsafe(f"line {call.lineno}: what is run depends on how the program runs")
+                if fitting:
                     self.plan.calls[extent(call)] = self._replaced(call, next(iter(fitting.values())), call in unseen)
             except Unsafe:
                 self.plan = before
@@ -104,7 +97,7 @@ class Runs(Expressions):
         fetches = self.asked(call)[0] if functions else None
         if not isinstance(fetches, ast.Call) or any(f["name"] or len(f["values"]) != 1 for f in functions):
             return False
-        of = self.inference.of(fetches.func)
+        of = self.inference.values_of(fetches.func)
         given = {str(k.arg): k.value for k in fetches.keywords}
         if any(isinstance(v, Path) and v.path in ("assign", "compat.v1.assign") for v in of):
             given |= dict(zip(("ref", "value"), fetches.args, strict=False))
@@ -136,6 +129,9 @@ class Runs(Expressions):
         """Have the names in what a run fetches and is fed carry labels, as far as only the running program knows it."""
         replaced, (fetches, feed) = self.plan.calls[extent(call)], self.asked(call)
         if replaced.run or replaced.key is not None:
+            for name in [n for n in ast.walk(fetches) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]:
+                text = self.facts.handles(name, self.label) if self._is_left(name) else None
+                self.plan.facts |= {extent(name): text} if text is not None else {}
             self.carriers.follow(fetches, whole=True)
         if feed is not None and (replaced.run or replaced.named is not None):
             self.carriers.follow(feed, whole=True)
@@ -143,10 +139,10 @@ class Runs(Expressions):
     def _find_writers(self) -> None:
         """Find the calls that make writers of event files, and that hand them summaries."""
         for call in [n for n in ast.walk(self.tree) if isinstance(n, ast.Call)]:
-            if any(isinstance(v, Path) and summaries.is_name(v.path) for v in self.inference.of(call.func)):
+            if any(isinstance(v, Path) and summaries.is_name(v.path) for v in self.inference.values_of(call.func)):
                 self.plan.writers.add(extent(call))
-            elif summaries.is_adding(call, self.adding):
-                if "other" in set().union(*(self.adding.get(n, ()) for n in lines_of(call))):
+            elif summaries.is_adding(call, self.conversion.adding):
+                if "other" in set().union(*(self.conversion.adding.get(n, ()) for n in lines_of(call))):
                     raise Unsafe(f"line {call.lineno}: it makes summaries of its own that are no scalars")
                 self.plan.adds.add(extent(call))
 
@@ -162,43 +158,15 @@ class Runs(Expressions):
         at = list(extent(call))
         return next((list(shapes) for where, shapes in function["calls"] if where == at), [])
 
-    def _chosen(self, call: ast.Call, functions: Sequence[dict[str, Any]], is_unseen: bool) -> Replaced:
-        """A run of which its fetches or its feeds tell, while the program runs, what it computes."""
-        fetches = self.asked(call)[0]
-        differ = len({(*f["feeds"].values(), None, *f["fed"]) for f in functions}) > 1
-        each = [self._replaced(call, f, is_unseen, differ) for f in functions]
-        alike = {(tuple(r.leaves), r.several, r.form, len(r.function["returns"])) for r in each}
-        asked = {tuple(f["fetches"]) for f in functions}
-        told = {tuple(f["fed"]) for f in functions}
-        one = (len(asked), len(told)) in {(1, len(functions)), (len(functions), 1)}
-        structured = len(told) > 1 and any(len(self._parts(key)[0]) > 1 for key in self._keys())
-        if len(alike) > 1 or each[0].form or not one or structured:
-            raise Unsafe(f"line {call.lineno}: what is run depends on how the program runs")
-        keys: list[Any] = [tuple(map(self.label, f["fed"])) for f in functions]
-        if len(asked) > 1:
-            keys = [tuple(map(self.label, f["fetches"])) for f in functions]
-            each[0].key = fetches
-            for name in (n for n in ast.walk(fetches) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)):
-                text = self.facts.handles(name, self.label) if self._is_left(name) else None
-                if text is not None:
-                    self.plan.facts[extent(name)] = text
-            if not each[0].several:
-                keys = [key for (key,) in keys]
-        each[0].choices = {repr(key): r.function for key, r in zip(keys, each, strict=True)}
-        return each[0]
-
     def _loads(self, call: ast.Call) -> bool:
         """Whether it is ``variable.load(value, session)``."""
         if not isinstance(call.func, ast.Attribute) or call.func.attr != "load" or not call.args:
             return False
-        return any(isinstance(v, Instance) and issubclass(v.kind, Variable) for v in self.inference.of(call.func.value))
+        return any(
+            isinstance(v, Instance) and issubclass(v.kind, Variable) for v in self.inference.values_of(call.func.value)
+        )
 
-    @staticmethod
-    def _is_at(call: ast.Call, line: int) -> bool:
-        assert isinstance(call.func, ast.Attribute)
-        return line in (call.lineno, call.func.end_lineno)
-
-    def _replaced(self, call: ast.Call, function: dict[str, Any], is_unseen: bool, chosen: bool = False) -> Replaced:
+    def _replaced(self, call: ast.Call, function: dict[str, Any], is_unseen: bool) -> Replaced:
         feed = self.asked(call)[1]
         if function.get("iterates"):
             return self._iterated(call, function)
@@ -206,8 +174,8 @@ class Runs(Expressions):
         elements = {name for t in function.get("taken", ()) for name in t["names"]}
         fed = [name for name in function["fed"] if name not in elements]
         try:
-            told = self._told(feed, call)
-            if len(told) != len(fed) or chosen:
+            told = self._feeds_of(feed, call)
+            if len(told) != len(fed):
                 raise Unsafe(f"line {call.lineno}: what is fed depends on how the program runs")
         except Unsafe:
             if feed is None or not self._labeled():
@@ -305,7 +273,7 @@ class Runs(Expressions):
         """``None`` where it is given to a function of the program that does not read it any more; empty otherwise."""
         above = self._above[given]
         call = self._above[above] if isinstance(above, ast.keyword) else above
-        functions = self.inference.of(call.func) if isinstance(call, ast.Call) and call.func is not given else ()
+        functions = self.inference.values_of(call.func) if isinstance(call, ast.Call) and call.func is not given else ()
         given_as = above if isinstance(above, ast.keyword) else given
         parameters = [self._parameter(v.node, call, given_as) for v in functions if isinstance(v, Local)]
         if not parameters or None in parameters or len(parameters) < len(functions):
@@ -342,7 +310,7 @@ class Runs(Expressions):
             return ["", *(f" {i}" for i in range(1, len(nest.flatten(value))))], "*" if plain else "*flatten"
         return [""], ""
 
-    def _told(self, feed: ast.expr | None, call: ast.Call) -> list[tuple[str | int, ast.expr, str]]:
+    def _feeds_of(self, feed: ast.expr | None, call: ast.Call) -> list[tuple[str | int, ast.expr, str]]:
         """The feeds, in order: an expression, or which element of the dict that stands there; its value; `_parts`."""
         if feed is None:
             return []

@@ -85,7 +85,7 @@ class Shortening:
             function.statements = rolling.roll(function.statements, [name for name, _ in function.parameters])
         for function in self._functions:
             self._name_result(function)
-        Outlining(self._aligned, self._length, self._free, self._named, self._made).outline(self._functions)
+        Outlining(self._aligned, self._length, self._free, self._named, self._new_function).outline(self._functions)
         for function in self._functions:
             function.statements = rolling.roll(function.statements, [name for name, _ in function.parameters])
         self._repeat()
@@ -136,7 +136,7 @@ class Shortening:
         return self._scope.free(maker or ("compute_" + "_and_".join(results[:2]) if results else "apply"))
 
     @staticmethod
-    def _made(name: str, parameters: list[str], statements: list[Statement]) -> Function:
+    def _new_function(name: str, parameters: list[str], statements: list[Statement]) -> Function:
         return Function(name, None, [], [(p, None) for p in parameters], [], statements)
 
 

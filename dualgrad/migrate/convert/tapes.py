@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dualgrad.migrate.convert.items import GradientItem, Item, parts, source
-from engine.core.trace import Symbol
+from engine.core.trace import Symbol, needed_nodes
 from engine.core.variable import Variable, read_variable
 
 
@@ -56,19 +56,13 @@ def arranged(steps: Sequence[Item]) -> tuple[list[Any], dict[int, list[Block]]]:
 
 def has_choices(ys: Sequence[Any]) -> bool:
     """Whether what some tensors depend on is decided while the program runs: by a choice or a loop."""
-    left, met = [p.node for y in ys for p in parts(y)], set[int]()
-    while left:
-        node = left.pop()
-        if node.op.name in ("cond_op", "while_op"):
-            return True
-        if id(node) not in met:
-            met.add(id(node))
-            left += [x.node for x in node.inputs]
-    return False
+    every = [p for y in ys for p in parts(y)]
+    nodes = needed_nodes(every[0].graph.nodes, every) if every else ()
+    return any(node.op.name in ("cond_op", "while_op") for node in nodes)
 
 
 def _place(call: GradientItem, at: int, steps: Sequence[Item], blocks: list[Block]) -> None:
-    seen = _seen(call, at, steps, blocks)
+    seen = _visible_steps(call, at, steps, blocks)
     start, end = (min(seen), max(seen)) if seen else (at, at - 1)
     for block in reversed(blocks):
         apart = start > block.end or end < block.start
@@ -91,7 +85,7 @@ def _place(call: GradientItem, at: int, steps: Sequence[Item], blocks: list[Bloc
     blocks.append(new)
 
 
-def _seen(call: GradientItem, at: int, steps: Sequence[Item], blocks: Sequence[Block]) -> list[int]:
+def _visible_steps(call: GradientItem, at: int, steps: Sequence[Item], blocks: Sequence[Block]) -> list[int]:
     """The steps on the ways from the sources of a call to its targets, by number."""
     live = {id(source(x)) for x in call.call.xs}
     on_way = []

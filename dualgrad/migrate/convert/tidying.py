@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from dualgrad.migrate.convert.literals import substituted
 from dualgrad.migrate.convert.printing import WIDTH
-
-_BESIDE = 3
-"""Names that are given in one line at most."""
-_COMMENT = 12
-"""Columns that a comment takes."""
 
 
 def tidied(statements: list[Any], indent: int = 4) -> list[Any]:
@@ -42,54 +38,10 @@ def tidied(statements: list[Any], indent: int = 4) -> list[Any]:
     return tidy
 
 
-def side_by_side(statements: list[Any], origin: Callable[[Any], Any], indent: int = 4) -> list[Any]:
-    """Statements in which what one line of the program made is given names in one line again, if it fits.
-
-    Parameters
-    ----------
-    statements : list of Statement
-        Of one block; the blocks inside are changed in place.
-    origin : callable
-        Of a statement which one of the program it comes from, or None.
-    indent : int
-        Columns before each line.
-    """
-    merged: list[Any] = []
-    for statement in statements:
-        if isinstance(statement.code, (ast.With, ast.FunctionDef, ast.For)):
-            statement.code.body = side_by_side(statement.code.body, origin, indent + 4)
-        before = merged[-1] if merged else None
-        if before is not None and origin(before) is not None and origin(before) == origin(statement):
-            names, values = _named(before.code)
-            more_names, more_values = _named(statement.code)
-            read = {n.id for v in more_values for n in ast.walk(v) if isinstance(n, ast.Name)}
-            targets, whole = names + more_names, values + more_values
-            if names and more_names and len(targets) <= _BESIDE and read.isdisjoint(ast.unparse(n) for n in names):
-                code = ast.Assign([ast.Tuple(targets, ast.Store())], ast.Tuple(whole, ast.Load()))
-                if indent + len(ast.unparse(ast.fix_missing_locations(code))) <= WIDTH - _COMMENT:
-                    merged[-1] = copy.copy(before)
-                    merged[-1].code = code
-                    continue
-        merged.append(statement)
-    return merged
-
-
-def _named(code: ast.stmt) -> tuple[list[ast.expr], list[ast.expr]]:
-    """The names that a statement gives, and what to, if it only gives each a value."""
-    if not isinstance(code, ast.Assign) or len(code.targets) > 1:
-        return [], []
-    target, value = code.targets[0], code.value
-    if isinstance(target, ast.Name):
-        return [target], [value]
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        return list(target.elts), list(value.elts)
-    return [], []
-
-
 def _joined(found: Sequence[Any], left: Sequence[Any], indent: int) -> tuple[int, ast.stmt] | None:
     """Which of the statements before can be a part of the first that is left, and the two as one."""
     code, at = left[0].code, len(found) - 1
-    if at > 0 and _is_setting(found[at].code) and _takes(code, _given(found[at - 1].code)):
+    if at > 0 and _is_setting(found[at].code) and _takes(code, _assigned_name(found[at - 1].code)):
         at -= 1  # a hyperparameter is set before the gradient is taken as well as after
     whole = _together(found[at].code, code, left) if found else None
     fits = isinstance(whole, ast.Return) or (whole is not None and indent + len(ast.unparse(whole)) <= WIDTH)
@@ -101,9 +53,9 @@ def _together(before: Any, code: Any, left: Sequence[Any]) -> ast.stmt | None:
     assigned = _assigned(before, code)
     if assigned is not None:
         return assigned
-    name = _given(before)
+    name = _assigned_name(before)
     if name is not None and _takes(code, name) and _count(left[:1], name) == _count(left, name) == 1:
-        placed: ast.stmt = _Placed(name, before.value).visit(copy.deepcopy(code))
+        placed: ast.stmt = substituted(code, {name: before.value})
         return placed
     return _handed_on(before, code)
 
@@ -132,7 +84,7 @@ def _minimized(before: ast.stmt, statement: Any, left: Sequence[Any]) -> Any:
     item = before.items[0]
     only: Any = before.body[0]
     named = isinstance(item.optional_vars, ast.Name) and item.optional_vars.id == tape
-    if not named or ast.unparse(item.context_expr) != "tf.GradientTape()" or _given(only.code) != loss:
+    if not named or ast.unparse(item.context_expr) != "tf.GradientTape()" or _assigned_name(only.code) != loss:
         return None
     if _count(left, loss) or _count(left, tape):
         return None
@@ -183,7 +135,7 @@ def _assigned(before: ast.stmt, code: ast.stmt) -> ast.stmt | None:
     return ast.Return(ast.Call(ast.Attribute(before.value, "read_value", ast.Load()), [], []))
 
 
-def _given(code: ast.stmt) -> str | None:
+def _assigned_name(code: ast.stmt) -> str | None:
     """The one name that a statement gives."""
     if isinstance(code, ast.Assign) and len(code.targets) == 1 and isinstance(code.targets[0], ast.Name):
         return code.targets[0].id
@@ -221,16 +173,6 @@ def _nodes(statement: Any) -> list[ast.AST]:
         todo += [s.code for s in body if not isinstance(s, ast.AST)] if isinstance(body, list) else []
         todo += ast.iter_child_nodes(node)
     return nodes
-
-
-class _Placed(ast.NodeTransformer):
-    """Puts an expression in the place of a name."""
-
-    def __init__(self, name: str, value: ast.expr) -> None:
-        self._name, self._value = name, value
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return self._value if node.id == self._name else node
 
 
 def merged(functions: Sequence[Any]) -> None:

@@ -1,1 +1,1 @@
-"""Material of the compiler: instructions, layouts of operands, kernels, and values as lowering sees them."""
+"""Material of the compiler: instructions and what passes do to them, layouts, kernels, values as lowering sees them."""

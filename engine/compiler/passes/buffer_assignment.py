@@ -11,11 +11,12 @@ A result keeps the order in memory that its op gives it: one that would not be i
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from engine.compiler.ir.code import Code
 from engine.compiler.ir.instruction import Instruction
 from engine.compiler.ir.layout import Order
 from engine.compiler.liveness import Needed, dying, last_uses, placed
@@ -80,35 +81,25 @@ def _bytes(aval: Aval) -> int:
     return (aval.size or 0) * aval.dtype.size
 
 
-def assign_buffers(
-    instructions: Sequence[Instruction],
-    avals: dict[int, Aval],
-    outputs: Collection[int],
-    products: Collection[int],
-    orders: Mapping[int, Order],
-) -> BufferAssignment | None:
+def assign_buffers(code: Code) -> BufferAssignment | None:
     """Where to write the large results of a program; None if none is large.
 
-    Parameters
-    ----------
-    products : collection of int
-        Positions of unchecked products.
-    orders : mapping
-        How values lie in memory: one that may not be in C order gets no offset, which `into` would leave unused.
+    One that may not be in C order gets no offset, which `into` would leave unused.
     """
+    instructions, avals, orders = code.instructions, code.avals, code.orders
     if not any(_bytes(avals[s]) >= LEAST for each in instructions for s in each.outputs):
         return None
-    last, escaping, live_out = _lifetimes(instructions, outputs)
+    last, escaping, live_out = _lifetimes(instructions, code.outputs)
     # sweeps in chunks are to take little memory: what is in one goes when the next one comes
     in_chunks = _has_chunks(instructions, avals)
-    destinations, concat_rows = concat_destinations(instructions, avals, outputs), {}
+    destinations, concat_rows = concat_destinations(code), {}
     results: set[int] = set()
     needed: dict[int, Needed] = {}
     # by value, the first one in its place: what is written over a value is where that is
     place_of: dict[int, int] = {}
     for i, (instruction, dead) in enumerate(zip(instructions, dying(last, len(instructions)), strict=True)):
         value_id = instruction.outputs[0] if len(instruction.outputs) == 1 else -1
-        if value_id < 0 or _bytes(avals[value_id]) < LEAST or not (i in products or _takes_out(instruction, avals)):
+        if value_id < 0 or _bytes(avals[value_id]) < LEAST or not _takes_out(instruction, avals):
             continue
         if value_id in destinations:
             concat_rows[value_id] = destinations[value_id]
@@ -116,8 +107,8 @@ def assign_buffers(
             results.add(value_id)
         elif not in_chunks and value_id not in escaping and orders.get(value_id) is Order.CONTIGUOUS:
             # an elementwise op may write over an operand of the same shape that is dead
-            elementwise = i in products or instruction.op.is_ufunc
-            there = [place_of[s] for s in dead if elementwise and s in place_of and avals[s] == avals[value_id]]
+            over = [s for s in dead if s in place_of and avals[s] == avals[value_id]] if instruction.op.is_ufunc else []
+            there = [place_of[s] for s in over]
             place = place_of[value_id] = there[0] if there else value_id
             first = needed[place].first if there else i
             needed[place] = Needed(-(-_bytes(avals[value_id]) // _ALIGN) * _ALIGN, first, last[value_id])

@@ -1,9 +1,9 @@
 """Columns: arrays of many short rows become vectors, one for each place in a row.
 
 A loop over ``[p, 3]`` that meets ``[p, 1]`` goes three elements at a time, and cannot run tile by tile with others. As
-three vectors of `p` numbers each, the same elementwise ops are full loops, and sums of rows, cross products, products
-of small matrices and slices of columns are no more than arithmetic on vectors. So the two spellings of a formula, by
-rows and by columns, are one program.
+three vectors of `p` numbers each, the same elementwise ops are full loops, and sums of rows, cross products and slices
+of columns are no more than arithmetic on vectors. So the two spellings of a formula, by rows and by columns, are one
+program.
 
 A value is a *grid*: an array of value ids in which the long axis has size one. Ids stand for vectors along that axis,
 or for numbers. NumPy's own indexing and broadcasting of the grid says what moves where.
@@ -20,28 +20,23 @@ from typing import Any
 
 import numpy as np
 
-from engine.compiler.ir.instruction import Instruction, is_stateful, without_unused
-from engine.compiler.ir.layout import Order, order_of, order_of_result
-from engine.compiler.passes.column_matrices import ALGEBRA, MOVES, way_of_algebra, way_of_moves
+from engine.compiler.ir.code import Code, key_of_array, reading
+from engine.compiler.ir.instruction import Instruction, is_stateful
+from engine.compiler.ir.layout import Order
 from engine.compiler.passes.index_maps import BY_LAST, pieces_of, takes_parts, whole, whole_shape
 from engine.compiler.passes.known_cells import RULES, UNKNOWN, Cell, cell_of, is_zero, of_constant
 from engine.compiler.passes.slice_concat import slice_concat
 from engine.core.aval import Aval
-from engine.core.dtypes import as_dtype
 from engine.core.op import Op
 from engine.core.structural import broadcast_like_op, contiguous, reshape_to, scale, sum_to_like_op
 from engine.core.sums import add_over
-from engine.ops.arithmetic import add, multiply, square_op, subtract
-from engine.ops.compare import keep_chosen, logical_or, truncate
-from engine.ops.einsum import adds_up_in_order, einsum_op
-from engine.ops.explog import sqrt
+from engine.ops.arithmetic import add, multiply, subtract
+from engine.ops.compare import keep_chosen, logical_or
 from engine.ops.gather import gather_op
 from engine.ops.indexing import getitem_op
 from engine.ops.joining import concat_piece, concat_place, unstack_op
-from engine.ops.linalg import are_small_stacks, cross_op, matmul_op
+from engine.ops.linalg import cross_op
 from engine.ops.reduce import reduce_sum_op, spread_like_op
-from engine.ops.shape import matrix_transpose_op, transpose_op
-from engine.ops.stats import reduce_euclidean_norm_op
 from engine.runtime.tuning import TUNING
 
 _LONG = TUNING.column_elements
@@ -58,31 +53,20 @@ _GAIN = 1.5
 Grid = Any
 
 
-def as_columns(
-    instructions: Sequence[Instruction],
-    avals: dict[int, Aval],
-    constants: dict[int, Any],
-    orders: dict[int, Order],
-    outputs: Sequence[int],
-) -> tuple[list[Instruction], int]:
-    """The instructions with arrays of short rows split, and how many instructions were.
-
-    Parameters
-    ----------
-    avals, constants, orders : dict
-        Of all values; those of new ones are added.
-    outputs : sequence of int
-        Value ids that are live-out.
-    """
-    values = [(i.inputs if i.op is unstack_op else i.outputs)[0] for i in instructions if _is_of_rows(i)]
-    shapes = [whole_shape(avals[s]) for s in values if avals[s].is_static]
+def as_columns(code: Code) -> int:
+    """Split arrays of short rows, where that pays; how many."""
+    values = [(i.inputs if i.op is unstack_op else i.outputs)[0] for i in code.instructions if _is_of_rows(i)]
+    shapes = [whole_shape(code.avals[s]) for s in values if code.avals[s].is_static]
     lengths = Counter(max(shape) for shape in shapes if len(shape) > 1 and shape[-1] <= _SHORT)
     ((length, _),) = lengths.most_common(1) or [(0, 0)]
     if length < _LONG:
-        return list(instructions), 0
-    work = _Columns(instructions, avals, constants, orders, length)
-    work.choose(outputs)
-    return (work.rewritten(outputs), len(work.split)) if work.pays(outputs) else (list(instructions), 0)
+        return 0
+    work = _Columns(code, length)
+    work.choose()
+    if not work.pays():
+        return 0
+    work.rewrite()
+    return len(work.split)
 
 
 class _Columns:
@@ -96,34 +80,17 @@ class _Columns:
         Results that become grids.
     whole : set
         Those of them that something needs as they were.
-    computed : set
-        The results of new instructions.
-    rows : dict
-        Vectors that are rows of blocks: the block, and which row.
-    later : dict
-        Vectors that have been copied to blocks: the row to read from then on.
     """
 
-    def __init__(
-        self,
-        instructions: Sequence[Instruction],
-        avals: dict[int, Aval],
-        constants: dict[int, Any],
-        orders: dict[int, Order],
-        length: int,
-    ) -> None:
-        self.instructions, self.avals, self.constants, self.orders = instructions, avals, constants, orders
-        self.length = length
+    def __init__(self, code: Code, length: int) -> None:
+        self.code, self.instructions, self.length = code, code.instructions, length
+        self.avals, self.constants, self.orders = code.avals, code.constants, code.orders
         self.split: set[int] = set()
         self.whole: set[int] = set()
         self.grids: dict[int, Grid] = {}
         self.cells: dict[int, Cell] = {}
         self.seen: dict[Any, int] = {}
-        self.computed: set[int] = set()
-        self.rows: dict[int, tuple[int, int]] = {}
-        self.later: dict[int, int] = {}
         self.out: list[Instruction] = []
-        self.makers = {i.outputs[0]: i for i in instructions if i.op in _FOLDED}
 
     def axis(self, s: int) -> int | None:
         """The long axis of a value, counted from the end; None if there is none, or none that is alone."""
@@ -144,10 +111,6 @@ class _Columns:
         """Whether a value with a long axis would be too many vectors."""
         return self.axis(s) is not None and (self.avals[s].size or 0) > _MOST * self.length
 
-    def is_stack(self, s: int) -> bool:
-        """Whether a value is there as an array of matrices, one after the other."""
-        return s not in self.split and len(self.shape(s)) == 3 and self.axis(s) == -3
-
     def is_of_pairs(self, each: Instruction) -> bool:
         """Whether an instruction makes many vectors of few with a table, as differences of all pairs are."""
         cells = [(self.avals[s].size or 0) // self.length for s in each.inputs if self.axis(s) is not None]
@@ -163,9 +126,9 @@ class _Columns:
 
     # ---- what is split -----------------------------------------------------------------------------------------------
 
-    def choose(self, outputs: Sequence[int]) -> None:
+    def choose(self) -> None:
         """Find what is split: not what something else needs in an order that is not C's."""
-        exact = set(outputs)
+        exact = set(self.code.outputs)
         for each in reversed(self.instructions):
             lies = all(s not in exact or self.orders[s] is Order.CONTIGUOUS for s in each.outputs)
             if lies and self.way(each) is not None:
@@ -176,7 +139,7 @@ class _Columns:
                 exact.update(each.inputs)
         self.whole = self.split & exact
 
-    def pays(self, outputs: Sequence[int]) -> bool:
+    def pays(self) -> bool:
         """Whether enough is computed of what is split."""
         sizes = {s: self.avals[s].size or 0 for i in self.instructions for s in (*i.inputs, *i.outputs)}
         several = [
@@ -208,14 +171,10 @@ class _Columns:
     def way(self, each: Instruction) -> Callable[[Instruction], list[Grid]] | None:
         """How an instruction is applied to grids; None if it cannot be."""
         op, params = each.op, each.params
-        if op in _FOLDED and self.is_known(each.outputs[0]):
-            return self.known
         if op.fill is not None:
             return self.filled if self.fits(each.outputs[0]) and self.axis(each.outputs[0]) is not None else None
         if op is gather_op:
             return self.gathered if self.gathers(each) else None
-        if op in ALGEBRA or op in MOVES:
-            return way_of_algebra(self, each) if op in ALGEBRA else way_of_moves(self, each)
         if (
             not each.outputs
             or is_stateful(op, params)
@@ -232,10 +191,6 @@ class _Columns:
             return None
         if takes_parts(op, params):
             return self.elementwise if len(axes) == 1 else None
-        if op is matmul_op or op is einsum_op:
-            return self.product if self.multiplies(each) else None
-        if op is matrix_transpose_op or op is transpose_op:
-            return self.transposed
         if op is cross_op:
             return self.cross if len(axes) == 1 and axes != {-1} else None
         if op in _SUMS:
@@ -257,17 +212,6 @@ class _Columns:
             return False
         return math.prod(self.shape(x)[a:]) == math.prod(self.shape(s)[b:])
 
-    def is_known(self, s: int) -> bool:
-        """Whether a value with a long axis follows from a constant."""
-        return self.fits(s) and self.axis(s) is not None and self.contents(s) is not None
-
-    def multiplies(self, each: Instruction) -> bool:
-        """Whether an instruction adds up products of few numbers in order, as `multiply_small` does."""
-        a, b = [self.avals[s] for s in each.inputs]
-        if each.op is einsum_op:
-            return adds_up_in_order(each.params["equation"], whole_shape(a), whole_shape(b), a.dtype.numpy)
-        return are_small_stacks(a, b)
-
     def sum_of(self, each: Instruction) -> Callable[[Instruction], list[Grid]] | None:
         """How a sum along short axes is made."""
         x, axes = each.inputs[0], self.summed_axes(each)
@@ -281,7 +225,7 @@ class _Columns:
         few = tuple([_TRIED if d == self.length else d for d in shape])
         if len(shape) + (self.axis(x) or 0) in axes or not _adds_alike(few, axes, dtype):
             return None
-        return self.normed if each.op is reduce_euclidean_norm_op else self.summed
+        return self.summed
 
     def summed_axes(self, each: Instruction) -> tuple[int, ...] | None:
         """The axes that a sum is along, in ascending order."""
@@ -329,7 +273,8 @@ class _Columns:
         shape, axis = self.shape(s), self.axis(s)
         grid = np.empty(shape, object)
         rank = len(shape)
-        if (array := self.contents(s)) is not None:
+        if s in self.constants:
+            array = np.asarray(self.constants[s])
             for at in np.ndindex(*shape):
                 key: list[Any] = list(at)
                 if axis is not None:
@@ -350,20 +295,6 @@ class _Columns:
             taken = self.new(getitem_op, (s,), {"spec": spec})
             grid[at] = taken if axis in (None, -1) else self.new(contiguous, (taken,), {})
         return grid
-
-    def contents(self, s: int) -> np.ndarray | None:
-        """A constant, or what follows from one: seeds, which are too large to be computed before."""
-        if s in self.constants:
-            return np.asarray(self.constants[s])
-        if s not in self.makers:
-            return None
-        each = self.makers[s]
-        array = self.contents(each.inputs[0])
-        return None if array is None else np.asarray(each.op.kernel(array, **each.params))
-
-    def known(self, each: Instruction) -> list[Grid]:
-        """Constants."""
-        return [self.taken_apart(each.outputs[0])]
 
     def filled(self, each: Instruction) -> list[Grid]:
         """One number."""
@@ -439,23 +370,9 @@ class _Columns:
         """Vectors in the same order in another shape."""
         return [self.grid(each.inputs[0]).reshape(self.shape(each.outputs[0]))]
 
-    def transposed(self, each: Instruction) -> list[Grid]:
-        """Vectors in the order of other axes."""
-        return [each.op.kernel(self.grid(each.inputs[0]), **each.params)]
-
-    def product(self, each: Instruction) -> list[Grid]:
-        """Products of small matrices: the kernel itself, with instructions for products and sums."""
-        a, b = [_entries(self, self.grid(s), each.where) for s in each.inputs]
-        return [_ids(each.op.kernel(a, b, **each.params))]
-
     def summed(self, each: Instruction) -> list[Grid]:
         """Sums along short axes."""
         return [self.added_up(each, self.grid(each.inputs[0]))]
-
-    def normed(self, each: Instruction) -> list[Grid]:
-        """Square roots of sums of squares along short axes."""
-        squares = self.applied(square_op, [self.grid(each.inputs[0])], {}, each.where)
-        return [self.applied(sqrt, [self.added_up(each, squares)], {}, each.where)]
 
     def added_up(self, each: Instruction, x: Grid) -> Grid:
         """The sums along short axes of a grid."""
@@ -497,14 +414,13 @@ class _Columns:
 
     # ---- new instructions --------------------------------------------------------------------------------------------
 
-    def rewritten(self, outputs: Sequence[int]) -> list[Instruction]:
-        """The new instructions."""
+    def rewrite(self) -> None:
+        """Put the new instructions in place of the old ones."""
+        gone = self.split - self.whole
         for each in self.instructions:
             if self.split.isdisjoint(each.outputs):
                 # only the shapes of other operands count
-                inputs = tuple([self.blank(s) if s in self.split - self.whole else s for s in each.inputs])
-                same = inputs == each.inputs
-                self.out.append(each if same else Instruction(each.op, inputs, each.params, each.outputs, each.where))
+                self.out.append(reading(each, {s: self.blank(s) for s in each.inputs if s in gone}))
                 continue
             way = self.way(each)
             assert way is not None
@@ -512,7 +428,8 @@ class _Columns:
                 self.grids[s] = grid
                 if s in self.whole:
                     self.put_together(s, grid, each.where)
-        return without_unused(self.out, outputs)
+        self.code.instructions = self.out
+        self.code.drop_unused()
 
     def put_together(self, s: int, grid: Grid, where: str) -> None:
         """A value as it was, by its own id."""
@@ -547,43 +464,25 @@ class _Columns:
 
     def constant(self, array: np.ndarray) -> int:
         """The id of a constant."""
-        once = array[(0,) * array.ndim] if not any(array.strides) else array
-        key = "constant", array.dtype.str, array.shape, array.strides, once.tobytes() if once.nbytes < 64 else id(array)
+        key = key_of_array(array)
         if key not in self.seen:
-            self.seen[key] = value_id = self.new_id(Aval(array.shape, as_dtype(array.dtype)), order_of(array))
-            self.constants[value_id] = array
+            self.seen[key] = self.code.new_constant(array)
         return self.seen[key]
 
     def new(self, op: Op, inputs: tuple[int, ...], params: dict[str, Any], where: str = "") -> int:
         """The id of the result of an op, which may be there already."""
         key = op, inputs, repr(params) if op is not slice_concat else id(params)
         if key not in self.seen:
-            operands = [self.avals[s] for s in inputs]
-            aval = op.result_avals(operands, params)
-            order = order_of_result(op, [self.orders[s] for s in inputs], operands, params, aval)
-            self.seen[key] = value_id = self.new_id(aval, order)
-            self.computed.add(value_id)
-            now = tuple([self.later.get(s, s) for s in inputs])
-            self.out.append(Instruction(op, now, params, (value_id,), where))
+            self.out.append(self.code.new(op, inputs, params, where))
+            (self.seen[key],) = self.out[-1].outputs
         return self.seen[key]
-
-    def new_id(self, aval: Aval, order: Order) -> int:
-        """A fresh value id."""
-        value_id = len(self.avals)
-        while value_id in self.avals:
-            value_id += 1
-        self.avals[value_id], self.orders[value_id] = aval, order
-        return value_id
 
 
 class _Entry:
-    """A vector or number of a grid, which instructions multiply and add."""
+    """A vector or number of a grid, which instructions add up."""
 
     def __init__(self, work: _Columns, s: int, where: str) -> None:
         self.work, self.id, self.where = work, s, where
-
-    def __mul__(self, other: _Entry) -> _Entry:
-        return _Entry(self.work, self.work.one(multiply, (self.id, other.id), {}, self.where), self.where)
 
     def __add__(self, other: _Entry | int) -> _Entry:
         """The sum with another one, or with 0: what is a zero changes nothing but the sign of zeros, which 0 mends."""
@@ -604,9 +503,8 @@ def _entries(work: _Columns, grid: Grid, where: str) -> Grid:
     return np.vectorize(lambda s: _Entry(work, s, where), "O")(grid)
 
 
-_FOLDED = (truncate, reshape_to)
-_SUMS = (reduce_sum_op, reduce_euclidean_norm_op, sum_to_like_op)
-_COMPUTES = (*_SUMS, cross_op, matmul_op, einsum_op, *ALGEBRA)
+_SUMS = (reduce_sum_op, sum_to_like_op)
+_COMPUTES = (*_SUMS, cross_op)
 
 
 def _is_of_rows(each: Instruction) -> bool:

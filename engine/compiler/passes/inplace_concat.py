@@ -6,12 +6,11 @@ that is swept in chunks of seeds needs no more memory than the result and one sw
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 
+from engine.compiler.ir.code import Code
 from engine.compiler.ir.instruction import Instruction
 from engine.compiler.ir.kernels import instruction_op
 from engine.core.aval import Aval
@@ -53,93 +52,80 @@ write_rows = instruction_op(
 )
 
 
-def concat_in_place(
-    instructions: Sequence[Instruction], avals: dict[int, Aval], outputs: set[int]
-) -> tuple[list[Instruction], int]:
-    """The instructions with joins along the first axis replaced, and how many there were.
-
-    Parameters
-    ----------
-    instructions : sequence of Instruction
-    avals : dict
-        Of all values; those of new ones are added.
-    outputs : set of int
-        Value ids that are live-out.
-    """
-    joins = [i for i, instruction in enumerate(instructions) if _is_large_join(instruction, avals)]
+def concat_in_place(code: Code) -> int:
+    """Replace concats along the first axis by writes of their operands; how many there were."""
+    avals = code.avals
+    joins = [i for i, each in enumerate(code.instructions) if _is_large_join(each, avals)]
     if not joins:
-        return list(instructions), 0
-    reads = _Reads(instructions, outputs)
-    made = reads.made
+        return 0
+    places = Places(code)
     before: dict[int, list[Instruction]] = {}
     after: dict[int, list[Instruction]] = {}
     replaced = set()
     for i in joins:
-        join = instructions[i]
-        if not all(reads.uses[s] == 1 and s in made for s in join.inputs):
+        join = code.instructions[i]
+        if not all(places.uses[s] == 1 and s in places.of for s in join.inputs):
             continue
         replaced.add(i)
         (whole,) = join.outputs
         aval = avals[whole]
         starts = np.cumsum([0, *[avals[s].shape[0] for s in join.inputs]])  # type: ignore[index]
-        operands = sorted(zip(join.inputs, starts, strict=False), key=lambda operand: made[operand[0]])
-        value_id = _new_id(avals, aval)
-        allocation = Instruction(alloc, (), {"shape": aval.shape, "dtype": aval.dtype.numpy}, (value_id,), join.where)
-        first = reads.before_reshape(operands[0][0])
-        before.setdefault(made.get(first, made[operands[0][0]]), []).append(allocation)
+        operands = sorted(zip(join.inputs, starts, strict=False), key=lambda operand: places.of[operand[0]])
+        allocation = code.new(alloc, (), {"shape": aval.shape, "dtype": aval.dtype.numpy}, join.where, aval)
+        now = allocation.outputs
+        first = places.before_reshape(operands[0][0])
+        before.setdefault(places.of.get(first, places.of[operands[0][0]]), []).append(allocation)
         for k, (operand, start) in enumerate(operands):
-            following = whole if k + 1 == len(operands) else _new_id(avals, aval)
-            fill = Instruction(write_rows, (value_id, operand), {"start": int(start)}, (following,), join.where)
-            after.setdefault(made[operand], []).append(fill)
-            value_id = following
-    kept: list[Instruction] = []
-    for i, instruction in enumerate(instructions):
-        kept += before.get(i, [])
-        kept += [] if i in replaced else [instruction]
-        kept += after.get(i, [])
-    return kept, len(replaced)
+            fill = code.new(write_rows, (*now, operand), {"start": int(start)}, join.where, aval)
+            if k + 1 == len(operands):
+                code.forget(fill.outputs)
+                fill = Instruction(write_rows, fill.inputs, fill.params, (whole,), join.where)
+            after.setdefault(places.of[operand], []).append(fill)
+            now = fill.outputs
+    left: list[Instruction] = []
+    for i, each in enumerate(code.instructions):
+        left += [*before.get(i, []), *[each] * (i not in replaced), *after.get(i, [])]
+    code.instructions = left
+    return len(replaced)
 
 
-def concat_destinations(
-    instructions: Sequence[Instruction], avals: dict[int, Aval], outputs: Collection[int]
-) -> dict[int, tuple[int, int, int]]:
+def concat_destinations(code: Code) -> dict[int, tuple[int, int, int]]:
     """Per operand that may be computed in place: the id of the whole at that time, and the rows (start, stop)."""
-    if not any(instruction.op is alloc for instruction in instructions):
+    if not any(each.op is alloc for each in code.instructions):
         return {}
-    reads = _Reads(instructions, outputs)
+    places = Places(code)
     versions_of: dict[int, list[int]] = {}
     destinations = {}
-    for instruction in instructions:
-        if instruction.op is alloc:
-            versions_of[instruction.outputs[0]] = [*instruction.outputs]
-        elif instruction.op is write_rows:
-            versions = versions_of[instruction.inputs[0]]
-            value_id = reads.before_reshape(instruction.inputs[1])
-            before = [s for s in versions if value_id in reads.made and reads.made[s] < reads.made[value_id]]
+    for each in code.instructions:
+        if each.op is alloc:
+            versions_of[each.outputs[0]] = [*each.outputs]
+        elif each.op is write_rows:
+            versions = versions_of[each.inputs[0]]
+            value = places.before_reshape(each.inputs[1])
+            before = [s for s in versions if value in places.of and places.of[s] < places.of[value]]
             if before:
-                start, (rows, *_) = instruction.params["start"], avals[instruction.inputs[1]].shape or (0,)
-                destinations[value_id] = before[-1], start, start + (rows or 0)
-            versions_of[instruction.outputs[0]] = versions
-            versions += instruction.outputs
+                start, (rows, *_) = each.params["start"], code.avals[each.inputs[1]].shape or (0,)
+                destinations[value] = before[-1], start, start + (rows or 0)
+            versions_of[each.outputs[0]] = versions
+            versions += each.outputs
     return destinations
 
 
-class _Reads:
-    """Which instruction makes each value (`made`), and how often it is used (`uses`)."""
+class Places:
+    """Where in code each value is made (`of`), and how often it is used (`uses`)."""
 
-    def __init__(self, instructions: Sequence[Instruction], outputs: Collection[int]) -> None:
-        self.instructions = instructions
-        self.made = {s: i for i, instruction in enumerate(instructions) for s in instruction.outputs}
-        self.uses = Counter([*(s for instruction in instructions for s in instruction.inputs), *outputs])
+    def __init__(self, code: Code) -> None:
+        self.code, self.uses = code, code.uses()
+        self.of = {s: i for i, each in enumerate(code.instructions) for s in each.outputs}
 
-    def before_reshape(self, value_id: int) -> int:
+    def before_reshape(self, value: int) -> int:
         """The value that this one is a reshape of, in the end, if nothing else reads it."""
-        while value_id in self.made and self.instructions[self.made[value_id]].op is reshape_to:
-            (operand,) = self.instructions[self.made[value_id]].inputs
+        while value in self.of and self.code.instructions[self.of[value]].op is reshape_to:
+            (operand,) = self.code.instructions[self.of[value]].inputs
             if self.uses[operand] > 1:
                 break
-            value_id = operand
-        return value_id
+            value = operand
+        return value
 
 
 def _is_large_join(join: Instruction, avals: dict[int, Aval]) -> bool:
@@ -149,11 +135,3 @@ def _is_large_join(join: Instruction, avals: dict[int, Aval]) -> bool:
     if not aval.is_static or join.params["axis"] not in (0, -len(aval.shape or ())):
         return False
     return (aval.size or 0) * aval.dtype.size >= _LEAST and all(avals[s].is_static for s in join.inputs)
-
-
-def _new_id(avals: dict[int, Aval], aval: Aval) -> int:
-    value_id = len(avals)
-    while value_id in avals:
-        value_id += 1
-    avals[value_id] = aval
-    return value_id

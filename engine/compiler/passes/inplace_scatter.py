@@ -6,14 +6,13 @@ written out, only the first write copies it: the others go to the memory of an a
 
 from __future__ import annotations
 
-import itertools
-from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from engine.compiler.ir.instruction import Instruction, without_unused
+from engine.compiler.ir.code import Code
+from engine.compiler.ir.instruction import Instruction
 from engine.compiler.ir.kernels import instruction_op
 from engine.compiler.liveness import last_uses, values_of
 from engine.core.aval import Aval
@@ -37,29 +36,27 @@ write_entries = instruction_op(
 )
 
 
-def scatter_in_place(
-    instructions: Sequence[Instruction], avals: dict[int, Aval], outputs: Collection[int]
-) -> tuple[list[Instruction], int]:
-    """The instructions with entries replaced in place where nobody needs the array as it was, and how many there were.
-
-    What reads an array as it was comes before its entries are replaced, where it may.
-    """
-    if sum(_replaces(each, avals) for each in instructions) < 2:
-        return list(instructions), 0
-    ordered = _replaced_late(instructions, avals)
-    last = last_uses(values_of(ordered), outputs)
+def at_entries(code: Code) -> int:
+    """Replace entries in place where nobody needs the array as it was, and take one before what is done to each."""
+    taken = _take_first(code)
+    if sum(_replaces(each, code.avals) for each in code.instructions) < 2:
+        return taken
+    ordered = _replaced_late(code)
+    last = last_uses(values_of(ordered), code.outputs)
     shown = {s for each in ordered for s in _shown(each)}
     own: set[int] = set()
     count = 0
     for i, each in enumerate(ordered):
-        if not _replaces(each, avals):
+        if not _replaces(each, code.avals):
             continue
         whole = each.inputs[0]
         if whole in own and last[whole] == i and whole not in shown and whole not in each.inputs[1:]:
             ordered[i] = Instruction(write_entries, each.inputs, {}, each.outputs, each.where)
             count += 1
         own.add(each.outputs[0])
-    return (ordered, count) if count else (list(instructions), 0)
+    if count:
+        code.instructions = ordered
+    return taken + count
 
 
 def _replaces(each: Instruction, avals: dict[int, Aval]) -> bool:
@@ -73,13 +70,18 @@ def _shown(each: Instruction) -> Sequence[int]:
     return each.inputs if shares is None else [each.inputs[k] for k in shares if k < len(each.inputs)]
 
 
-def _replaced_late(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> list[Instruction]:
-    """The instructions with entries replaced behind all that reads the array as it was, if nobody reads the new one."""
+def _replaced_late(code: Code) -> list[Instruction]:
+    """The instructions with entries replaced behind all that reads the array as it was, if nobody reads the new one.
+
+    What reads an array as it was comes before its entries are replaced, where it may.
+    """
+    instructions, avals = code.instructions, code.avals
     readers: dict[int, list[int]] = {}
     for i, each in enumerate(instructions):
         for s in each.inputs:
             readers.setdefault(s, []).append(i)
     behind: dict[int, list[Instruction]] = {}
+    moved: set[int] = set()
     for i, each in enumerate(instructions):
         if not _replaces(each, avals):
             continue
@@ -88,48 +90,40 @@ def _replaced_late(instructions: Sequence[Instruction], avals: dict[int, Aval]) 
         plain = not any(_replaces(instructions[k], avals) for k in others)
         if plain and i < end < min(readers.get(each.outputs[0], ()), default=len(instructions)):
             behind.setdefault(end, []).append(each)
-    moved = {id(each) for some in behind.values() for each in some}
-    ordered: list[Instruction] = []
-    for i, each in enumerate(instructions):
-        ordered += [] if id(each) in moved else [each]
-        ordered += behind.get(i, [])
-    return ordered
+            moved.add(i)
+    parts = [[*[each] * (i not in moved), *behind.get(i, [])] for i, each in enumerate(instructions)]
+    return [each for part in parts for each in part]
 
 
-def entries_first(
-    instructions: Sequence[Instruction], avals: dict[int, Aval], outputs: Collection[int]
-) -> tuple[list[Instruction], int]:
-    """The instructions with one entry taken before what is done to each, where nobody needs that of the others.
+def _take_first(code: Code) -> int:
+    """Take one entry before what is done to each, where nobody needs that of the others; how often.
 
     So the mask of what was chosen among many entries, of which one is asked for, is that of one.
     """
-    made_by = {s: each for each in instructions for s in each.outputs}
-    used = Counter([*outputs, *[s for each in instructions for s in each.inputs]])
-    left: list[Instruction] = []
-    fresh = itertools.count(max(avals, default=0) + 1)
-    count = 0
-    for each in instructions:
+    makers, uses, avals = code.makers(), code.uses(), code.avals
+
+    def taken_first(each: Instruction) -> list[Instruction] | None:
         steps: list[tuple[Instruction, int]] = []
         whole = each.inputs[0] if _takes_one(each, avals) else -1
-        while whole >= 0 and used[whole] == 1 and (made := made_by.get(whole)) is not None and made.op.elementwise:
+        while whole >= 0 and uses[whole] == 1 and (made := makers.get(whole)) is not None and made.op.elementwise:
             large = [k for k, s in enumerate(made.inputs) if avals[s].shape != ()]
             if len(large) != 1 or avals[made.inputs[large[0]]].shape != avals[whole].shape:
                 break
             steps.append((made, large[0]))
             whole = made.inputs[large[0]]
         if not steps:
-            left.append(each)
-            continue
-        count += 1
-        shape, taken = avals[each.outputs[0]].shape, whole
+            return None
+        shape, left = avals[each.outputs[0]].shape, list[Instruction]()
         for made, k in [(each, 0), *reversed(steps)]:
-            dtype = avals[whole if made is each else made.outputs[0]].dtype
-            result = each.outputs[0] if made is steps[0][0] else next(fresh)
-            avals[result] = Aval(shape, dtype)
-            inputs = (*made.inputs[:k], taken, *made.inputs[k + 1 :])
-            left.append(Instruction(made.op, inputs, made.params, (result,), made.where))
-            taken = result
-    return (without_unused(left, outputs), count) if count else (left, 0)
+            inputs = (*made.inputs[:k], left[-1].outputs[0] if left else whole, *made.inputs[k + 1 :])
+            if made is steps[0][0]:
+                left.append(Instruction(made.op, inputs, made.params, each.outputs, made.where))
+            else:
+                dtype = avals[whole if made is each else made.outputs[0]].dtype
+                left.append(code.new(made.op, inputs, made.params, made.where, Aval(shape, dtype)))
+        return left
+
+    return code.rewrite(taken_first)
 
 
 def _takes_one(each: Instruction, avals: dict[int, Aval]) -> bool:

@@ -1,31 +1,26 @@
-"""Speculative NaN checks: a program multiplies without checks and looks for a NaN once, at a later result.
+"""Speculative NaN checks: the native executor runs a program without the choices that only a NaN needs.
 
-`engine.core.structural.scale` multiplies a cotangent by a partial derivative, but a zero stays zero even if the partial
-is infinite or NaN there. So it looks at each of its results for a NaN, which in small programs costs as much as
-multiplying. But the ops behind it in a sweep propagate NaN: sums and products of a NaN are NaN. So it is enough to
-multiply with `numpy.multiply` and to check one result through which all products must pass. If there is no NaN, no zero
-has met an infinity and each product was right to the bit. If there is one, the program runs again, with `scale` itself.
-
-Likewise `keep_chosen` makes a NaN zero where nobody chose the element. The native executor leaves it out, and with it
-the masks that say what was chosen, until there is a NaN (`without_choices`).
+A product with a partial derivative of a chosen zero stays zero even if the partial is infinite or NaN there:
+`keep_chosen` makes such a NaN zero where nobody chose the element. But the ops behind it in a sweep propagate NaN: sums
+and products of a NaN are NaN. So the executor leaves `keep_chosen` out, and with it the masks that say what was chosen,
+and looks at a result through which all must pass. If there is a NaN in it, the program runs again, with the choices.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from engine.compiler.ir.instruction import Instruction, is_stateful, without_unused
+from engine.compiler.ir.code import Code, reading
+from engine.compiler.ir.instruction import Instruction, without_unused
 from engine.compiler.ir.kernels import instruction_op
 from engine.core.aval import Aval
 from engine.core.dtypes import bool_
 from engine.core.op import Op
 from engine.core.sparsity import along
-from engine.core.structural import has_nan, scale, sum_to_like_op
+from engine.core.structural import has_nan, sum_to_like_op
 from engine.ops.arithmetic import maximum
 from engine.ops.compare import equal, keep_chosen
 
@@ -34,72 +29,16 @@ class SpeculationFailed(Exception):
     """Raised by `check` inside a program, and caught by what runs it."""
 
 
-@dataclass(frozen=True)
-class Speculation:
-    """The checks on which a program may speculate.
-
-    Attributes
-    ----------
-    products : set of int
-        Positions of `scale` instructions that may multiply without a check.
-    checks : set of int
-        Positions of instructions whose result to check.
-    """
-
-    products: frozenset[int]
-    checks: frozenset[int]
-
-
 def check(x: Any) -> None:
     """Raise `SpeculationFailed` if there is a NaN (or, among complex numbers, an infinity)."""
     if has_nan(x):
         raise SpeculationFailed
 
 
-def speculate(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> Speculation:
-    """Which products of a program without effects need no check, and which results to check instead.
-
-    For each product that is the smallest result that must be NaN if the product is.
-    """
-    if not any(instruction.op is scale for instruction in instructions):
-        return Speculation(frozenset(), frozenset())
-    users: dict[int, list[int]] = {}
-    products: set[int] = set()
-    checks: set[int] = set()
-    watched: set[int] = set()
-    smallest: dict[int, tuple[int, int]] = {}
-    for i in reversed(range(len(instructions))):
-        instruction = instructions[i]
-        op = instruction.op
-        value_id = instruction.outputs[0] if len(instruction.outputs) == 1 else -1
-        size = avals[value_id].size if value_id >= 0 else None
-        if size and avals[value_id].dtype.is_differentiable:
-            # the smallest result that is NaN if this one is, as (size, -position); a view is as good as what it shows
-            by = users.get(value_id, ())
-            sizes = [smallest[user] for user in by if user in smallest]
-            if not op.shares:
-                sizes.append((size, -i))
-            if sizes:
-                smallest[i] = min(sizes)
-            if not watched.isdisjoint(by):
-                watched.add(i)
-            if op is scale:
-                products.add(i)
-                if i not in watched:
-                    checks.add(-smallest[i][1])
-                    watched.add(i)
-        for operand in _kept(instruction):
-            users.setdefault(operand, []).append(i)
-    return Speculation(frozenset(products), frozenset(checks))
-
-
 def _kept(instruction: Instruction) -> Sequence[int]:
     """The operands each NaN of which makes a NaN in the result."""
     inputs = instruction.inputs
     return [inputs[k] for k in instruction.op.nan_keepers(instruction.params, len(inputs))]
-
-
-# ---- choices ---------------------------------------------------------------------------------------------------------
 
 
 def _no_nan(x: Any) -> np.ndarray:
@@ -119,14 +58,12 @@ _FEWEST, _EQUAL = 4, 2
 and of one of what equals something, as few elements equal an extreme."""
 
 
-@dataclass
-class Plain:
+class Plain(Code):
     """A program's instructions without the choices that only a NaN needs: `no_nan` tells whether there is one."""
 
-    of: Any
-    instructions: list[Instruction]
-    outputs: tuple[int, ...]
-    avals: dict[int, Aval]
+    def __init__(self, of: Any, instructions: list[Instruction], outputs: tuple[int, ...]) -> None:
+        super().__init__(of.inputs, outputs, of.constants, instructions, {**of.avals}, {**of.orders})
+        self.of = of
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.of, name)
@@ -139,7 +76,7 @@ def without_choices(program: Any) -> Plain | None:
     take longer than its products. They matter where a product is NaN only.
     """
     instructions, avals = program.instructions, program.avals
-    if not any(i.op is keep_chosen for i in instructions) or any(is_stateful(i.op, i.params) for i in instructions):
+    if not any(i.op is keep_chosen for i in instructions) or program.is_stateful:
         return None
     makers = {s: i.op for i in instructions for s in i.outputs}
     masks = _masks(instructions, avals)
@@ -212,19 +149,14 @@ def _plain(program: Any, found: dict[int, int], checked: Sequence[Instruction]) 
     if not found or len(set(outputs)) < len(set(program.outputs)):
         # two results would be one array
         return None
-    left = [
-        Instruction(i.op, tuple(map(source, i.inputs)), i.params, i.outputs, i.where)
-        for i in program.instructions
-        if i.outputs[0] not in found
-    ]
+    by = {s: source(s) for s in found}
+    left = [reading(i, by) for i in program.instructions if i.outputs[0] not in found]
     needed = dict.fromkeys(source(i.outputs[0]) for i in checked)
-    left = without_unused(left, (*outputs, *needed))
-    new = itertools.count(max(program.avals) + 1)
-    told = {s: next(new) for s in needed}
+    plain = Plain(program, without_unused(left, (*outputs, *needed)), outputs)
+    checks = {s: plain.new(no_nan, (s,), {}) for s in needed}
     at_once = {s for s in needed if (program.avals[s].size or 0) > _LARGEST}
-    checks = {s: Instruction(no_nan, (s,), {}, (number,)) for s, number in told.items()}
     every: list[Instruction] = []
-    for i in left:
+    for i in plain.instructions:
         every += [i, *[checks[s] for s in i.outputs if s in at_once]]
-    every += [each for s, each in checks.items() if s not in at_once]
-    return Plain(program, every, outputs, {**program.avals, **dict.fromkeys(told.values(), Aval((), bool_))})
+    plain.instructions = every + [each for s, each in checks.items() if s not in at_once]
+    return plain

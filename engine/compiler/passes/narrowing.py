@@ -11,14 +11,14 @@ A zero is left out where it is 0.0. Where it may be -0.0, or NaN by an infinite 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from engine.compiler.ir.instruction import Instruction, is_stateful, without_unused
-from engine.compiler.ir.layout import Order, order_of, order_of_result
+from engine.compiler.ir.code import Code, key_of_array
+from engine.compiler.ir.instruction import Instruction, is_stateful
+from engine.compiler.ir.layout import Order
 from engine.compiler.passes.index_maps import (
     BY_LAST,
     MOVES,
@@ -45,7 +45,6 @@ from engine.compiler.passes.known_cells import (
 )
 from engine.compiler.passes.slice_sum import slice_sum
 from engine.core.aval import Aval
-from engine.core.dtypes import as_dtype
 from engine.core.op import Layout, Op
 from engine.core.structural import broadcast_like_op, reshape_to, sum_to_like_op
 from engine.ops.arithmetic import add
@@ -63,37 +62,23 @@ _CONSTANT = TUNING.fold_plan_bytes
 """Bytes of a part that is kept as a constant."""
 
 
-def narrow(
-    instructions: Sequence[Instruction],
-    avals: dict[int, Aval],
-    constants: dict[int, Any],
-    orders: dict[int, Order],
-    outputs: tuple[int, ...],
-) -> tuple[list[Instruction], tuple[int, ...], int]:
-    """The instructions with less to compute, the ids of the results, and how many instructions were narrowed.
-
-    Parameters
-    ----------
-    avals, constants, orders : dict
-        Of all values; those of new ones are added.
-    outputs : tuple of int
-        Value ids that are live-out.
-    """
-    if not any(_drops(i, avals) for i in instructions):
-        return list(instructions), outputs, 0
-    work = _Narrowing(instructions, avals, constants, orders)
+def narrow(code: Code) -> int:
+    """Compute less of values, where that pays; how many instructions were narrowed."""
+    if not any(_drops(i, code.avals) for i in code.instructions):
+        return 0
+    work = _Narrowing(code)
     work.know()
-    work.ask(outputs)
-    before, count = _cost(instructions, avals), len(avals)
+    work.ask()
+    before, count = _cost(code.instructions, code.avals), len(code.avals)
     if not _pays(before, work.cost()):
-        return list(instructions), outputs, 0
-    new, results = work.rewritten(outputs)
-    if not _pays(before, _cost(new, avals)):
-        for value_id in list(avals)[count:]:
-            for each in (avals, orders, constants):
-                each.pop(value_id, None)
-        return list(instructions), outputs, 0
-    return new, results, work.narrowed
+        return 0
+    old = code.instructions, code.outputs, code.constants
+    work.rewrite()
+    if _pays(before, _cost(code.instructions, code.avals)):
+        return work.narrowed
+    code.instructions, code.outputs, code.constants = old
+    code.forget(list(code.avals)[count:])
+    return 0
 
 
 def _pays(before: int, after: int) -> bool:
@@ -150,27 +135,21 @@ class _Narrowing:
         Per result: which operand it is in the box that is computed, if it is one.
     """
 
-    def __init__(
-        self,
-        instructions: Sequence[Instruction],
-        avals: dict[int, Aval],
-        constants: dict[int, Any],
-        orders: dict[int, Order],
-    ) -> None:
-        self.instructions, self.avals, self.constants, self.orders = instructions, avals, constants, orders
+    def __init__(self, code: Code) -> None:
+        self.code, self.instructions = code, code.instructions
+        self.avals, self.constants, self.orders = code.avals, code.constants, code.orders
         self.cells: dict[int, Cells] = {}
         self.pieces: dict[int, list[Piece]] = {}
         self.need: dict[int, Box] = {}
         self.exact: set[int] = set()
         self.kept: set[int] = set()
-        self.makers = {s: i for i in instructions for s in i.outputs}
+        self.makers, self.uses = code.makers(), code.uses()
         self.made = self.makers.keys()
-        self.uses = Counter(s for i in instructions for s in i.inputs)
         self.holders: dict[int, tuple[int, Box]] = {}
         self.reads: dict[Any, int] = {}
         self.rest: dict[Any, Box | None] = {}
         self.numbers: dict[Any, Any] = {}
-        self.shapes = {s: whole_shape(aval) for s, aval in avals.items() if aval.is_static}
+        self.shapes = {s: whole_shape(aval) for s, aval in code.avals.items() if aval.is_static}
         self.by_parts: dict[int, bool] = {}
         self.positive: set[int] = set()
         self.alone: dict[int, int | None] = {}
@@ -268,9 +247,9 @@ class _Narrowing:
 
     # ---- what is needed ----------------------------------------------------------------------------------------------
 
-    def ask(self, outputs: Sequence[int]) -> None:
+    def ask(self) -> None:
         """Find the boxes that are needed, backwards."""
-        for s in outputs:
+        for s in self.code.outputs:
             self.ask_for(s, None)
         for each in reversed(self.instructions):
             s = each.outputs[0] if len(each.outputs) == 1 else -1
@@ -365,8 +344,8 @@ class _Narrowing:
 
     # ---- new instructions --------------------------------------------------------------------------------------------
 
-    def rewritten(self, outputs: tuple[int, ...]) -> tuple[list[Instruction], tuple[int, ...]]:
-        """The new instructions, and the new ids of the results."""
+    def rewrite(self) -> None:
+        """Put the new instructions in place of the old ones."""
         for each in self.instructions:
             s = each.outputs[0] if len(each.outputs) == 1 else -1
             if not self.kept.isdisjoint(each.outputs) or is_stateful(each.op, each.params):
@@ -376,8 +355,9 @@ class _Narrowing:
                 new = self.from_pieces(each, box) if s in self.pieces else self.elementwise(each, box)
                 self.holders[s] = new, box
                 self.narrowed += new != s
-        results = tuple([self.read(s, whole(self.shape(s))) if self.avals[s].is_static else s for s in outputs])
-        return without_unused(self.out, results), results
+        results = [self.read(s, whole(self.shape(s))) if s in self.shapes else s for s in self.code.outputs]
+        self.code.instructions, self.code.outputs = self.out, tuple(results)
+        self.code.drop_unused()
 
     def keep(self, each: Instruction) -> None:
         """An instruction as it was, of whole operands."""
@@ -488,27 +468,13 @@ class _Narrowing:
 
     def constant(self, array: np.ndarray) -> int:
         """The id of a constant."""
-        once = array[tuple([slice(0, None if step else 1) for step in array.strides])]
-        key = array.dtype.str, array.shape, array.strides, once.tobytes() if once.nbytes <= _CONSTANT else id(array)
+        key = key_of_array(array)
         if key not in self.reads:
-            self.reads[key] = value_id = self.new_id(Aval(array.shape, as_dtype(array.dtype)), order_of(array))
-            self.constants[value_id] = array
+            self.reads[key] = self.code.new_constant(array)
         return self.reads[key]
 
     def new(self, each: Instruction | None, op: Op, inputs: tuple[int, ...], params: dict[str, Any], box: Box) -> int:
         """The id of the result of a new instruction."""
-        like = inputs[0] if each is None else each.outputs[0]
-        aval = Aval(shape_of_box(box), self.avals[like].dtype)
-        operands = [self.avals[s] for s in inputs]
-        order = order_of_result(op, [self.orders[s] for s in inputs], operands, params, aval)
-        value_id = self.new_id(aval, order)
-        self.out.append(Instruction(op, inputs, params, (value_id,), "" if each is None else each.where))
-        return value_id
-
-    def new_id(self, aval: Aval, order: Order) -> int:
-        """A fresh value id."""
-        value_id = len(self.avals)
-        while value_id in self.avals:
-            value_id += 1
-        self.avals[value_id], self.orders[value_id] = aval, order
-        return value_id
+        like, where = (inputs[0], "") if each is None else (each.outputs[0], each.where)
+        self.out.append(self.code.new(op, inputs, params, where, Aval(shape_of_box(box), self.avals[like].dtype)))
+        return self.out[-1].outputs[0]

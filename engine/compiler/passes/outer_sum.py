@@ -6,13 +6,13 @@ the other, each product goes through memory, and the sum twice. Together, severa
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from engine.compiler.ir.instruction import Instruction, without_unused
+from engine.compiler.ir.code import Code
+from engine.compiler.ir.instruction import Instruction
 from engine.compiler.ir.kernels import instruction_op
 from engine.core.aval import Aval
 from engine.ops.arithmetic import add
@@ -43,34 +43,30 @@ outer_sum = instruction_op(
 )
 
 
-def sum_outers(
-    instructions: Sequence[Instruction], avals: dict[int, Aval], outputs: Collection[int]
-) -> tuple[list[Instruction], int]:
-    """The instructions with sums of products of columns and rows replaced, and how many additions were.
-
-    Parameters
-    ----------
-    outputs : collection of int
-        Value ids that are live-out.
-    """
-    products = {i.outputs[0]: i for i in instructions if _is_outer(i, avals)}
+def sum_outers(code: Code) -> int:
+    """Replace sums of products of columns and rows; how many additions."""
+    avals = code.avals
+    products = {i.outputs[0]: i for i in code.instructions if _is_outer(i, avals)}
     if len(products) < _LEAST:
-        return list(instructions), 0
+        return 0
     shapes = {avals[s].shape for s in products}
-    sums = {i.outputs[0]: i for i in instructions if i.op is add and avals[i.outputs[0]].shape in shapes}
-    uses = Counter([*(s for i in instructions for s in i.inputs), *outputs])
-    products, alone = ({s: i for s, i in of.items() if uses[s] == 1} for of in (products, sums))
-    out: list[Instruction] = []
+    sums = {i.outputs[0]: i for i in code.instructions if i.op is add and avals[i.outputs[0]].shape in shapes}
+    uses = code.uses()
+    alone, partial = ({s: i for s, i in of.items() if uses[s] == 1} for of in (products, sums))
     within: set[int] = set()
-    for instruction in reversed(instructions):
-        (result, *_) = instruction.outputs or (-1,)
-        if result in sums and result not in within:
-            start, terms, adds = _terms(instruction, products, alone)
-            if len(terms) >= _LEAST and all(avals[s].shape == avals[result].shape for s in start):
-                within.update(adds)
-                instruction = _summed(instruction, avals[result], start, terms)
-        out.append(instruction)
-    return (without_unused(out[::-1], outputs), len(within)) if within else (list(instructions), 0)
+
+    def summed(each: Instruction) -> list[Instruction] | None:
+        result = each.outputs[0] if each.outputs else -1
+        if result not in sums or result in within:
+            return None
+        start, terms, adds = _terms(each, alone, partial)
+        if len(terms) < _LEAST or any(avals[s].shape != avals[result].shape for s in start):
+            return None
+        within.update(adds)
+        return [_summed(each, avals[result], start, terms)]
+
+    code.rewrite(summed, backwards=True)
+    return len(within)
 
 
 def _is_outer(instruction: Instruction, avals: dict[int, Aval]) -> bool:

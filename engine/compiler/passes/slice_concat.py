@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from engine.compiler.ir.instruction import Instruction, without_unused
+from engine.compiler.ir.code import Code
+from engine.compiler.ir.instruction import Instruction
 from engine.compiler.ir.kernels import instruction_op
 from engine.core.aval import Aval
 from engine.core.structural import reshape_to
@@ -53,55 +53,35 @@ slice_concat = instruction_op(
 )
 
 
-def concat_slices(
-    instructions: Sequence[Instruction], avals: dict[int, Aval], constants: dict[int, Any], outputs: Collection[int]
-) -> tuple[list[Instruction], int]:
-    """The instructions with gathers replaced that are slices, and how many there were.
+def concat_slices(code: Code) -> int:
+    """Replace gathers that are slices; how many there were."""
+    made, avals, constants, uses = code.makers(), code.avals, code.constants, code.uses()
 
-    Parameters
-    ----------
-    constants : dict
-        Value id to array.
-    outputs : collection of int
-        Value ids that are live-out.
-    """
-    made = {i.outputs[0]: i for i in instructions if len(i.outputs) == 1}
-    uses = Counter([*(s for i in instructions for s in i.inputs), *outputs])
-    out: list[Instruction] = []
-    count = 0
-    for instruction in instructions:
-        new = instruction
-        if instruction.op in (flat_gather_op, add_at_op) and _is_vector(avals[instruction.outputs[0]]):
-            new = _replaced(instruction, made, avals, constants, uses) or instruction
-        if new is not instruction:
+    def replaced(each: Instruction) -> list[Instruction] | None:
+        if each.op not in (flat_gather_op, add_at_op) or not _is_vector(avals[each.outputs[0]]):
+            return None
+        gathers = each.op is flat_gather_op
+        new = _gathered(each, made, avals, constants, _LEAST) if gathers else added(each)
+        if new is not None:
             made[new.outputs[0]] = new
-            count += 1
-        out.append(new)
-    return (without_unused(out, outputs), count) if count else (out, 0)
+        return None if new is None else [new]
 
+    def added(each: Instruction) -> Instruction | None:
+        x, values, entries = each.inputs
+        first, more = made.get(x), made.get(values)
+        if more is not None and more.op is flat_gather_op:
+            more = _gathered(more, made, avals, constants, 1)
+        if first is None or more is None or first.op is not slice_concat or entries not in constants:
+            return None
+        if more.op is not slice_concat or uses[x] > 1 or more.inputs != first.inputs or more.params["sums"]:
+            return None
+        sums = [move for one in more.params["moves"] for move in _onward(one, constants[entries])]
+        if len(sums) > _MOST or not (each.params["distinct"] or _apart(sums, avals[x].size or 0)):
+            return None
+        params = {**first.params, "sums": (*first.params["sums"], *sums)}
+        return Instruction(slice_concat, first.inputs, params, each.outputs, each.where)
 
-def _replaced(
-    instruction: Instruction,
-    made: dict[int, Instruction],
-    avals: dict[int, Aval],
-    constants: dict[int, Any],
-    uses: Counter[int],
-) -> Instruction | None:
-    if instruction.op is flat_gather_op:
-        return _gathered(instruction, made, avals, constants, _LEAST)
-    x, values, entries = instruction.inputs
-    first, more = made.get(x), made.get(values)
-    if more is not None and more.op is flat_gather_op:
-        more = _gathered(more, made, avals, constants, 1)
-    if first is None or more is None or first.op is not slice_concat or entries not in constants:
-        return None
-    if more.op is not slice_concat or uses[x] > 1 or more.inputs != first.inputs or more.params["sums"]:
-        return None
-    sums = [move for each in more.params["moves"] for move in _onward(each, constants[entries])]
-    if len(sums) > _MOST or not (instruction.params["distinct"] or _apart(sums, avals[x].size or 0)):
-        return None
-    params = {**first.params, "sums": (*first.params["sums"], *sums)}
-    return Instruction(slice_concat, first.inputs, params, instruction.outputs, instruction.where)
+    return code.rewrite(replaced)
 
 
 def _gathered(

@@ -7,16 +7,17 @@ goes through all of the result three times; to add the slice where it belongs go
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.compiler.ir.instruction import Instruction, without_unused
+from engine.compiler.ir.code import Code
+from engine.compiler.ir.instruction import Instruction
 from engine.compiler.ir.kernels import instruction_op
 from engine.core.aval import Aval
 from engine.core.op import Op
-from engine.ops.arithmetic import add, multiply, negative
+from engine.ops.arithmetic import add, negative
 from engine.ops.indexing import getitem_back_op, numpy_key
 from engine.runtime.buffer_pool import empty
 from engine.runtime.tuning import TUNING
@@ -29,43 +30,34 @@ Box = tuple[tuple[int, int], ...]
 """Per axis, where it begins and ends."""
 
 
-Term = tuple[Key, str, Any, Any]
-"""Where an array belongs, how it is added, the array, and the number that it is multiplied by, or None.
+def added_up(
+    out: Any, parts: Sequence[Any], keys: Sequence[Key], hows: str, write: Callable[[Any, Key, Any], None]
+) -> Any:
+    """Fill an array with a sum of parts, each of which belongs somewhere and is added or subtracted: "+", "-".
 
-It is added as a letter says: "+", "-", and "A", "B" for its product with the number.
-"""
-
-
-def terms_of(operands: Sequence[Any], keys: Sequence[Key], hows: str) -> list[Term]:
-    """The terms, one after the other."""
-    values = iter(operands)
-    return [
-        (key, how, next(values), next(values) if how in "AB" else None) for key, how in zip(keys, hows, strict=True)
-    ]
-
-
-def added_up(out: Any, terms: Sequence[Term], write: Callable[[Any, Key, Any], None]) -> Any:
-    """Fill an array with a sum.
-
-    Where a term has nothing it would add 0, which makes a zero positive: once, at the end, is as good.
+    Where a part has nothing it would add 0, which makes a zero positive: once, at the end, is as good.
     """
-    boxes = [box_of(out.shape, key) for key, *_ in terms]
-    for k, (key, how, x, factor) in enumerate(terms):
-        part = x if factor is None else x * factor
-        if k == 0:
-            write(out, key, part if how in "+A" else -part)
-            zero = np.zeros((), out.dtype)
-            for edge in _around(out.shape, boxes[0]):
-                write(out, edge, zero)
-            continue
+    boxes = [box_of(out.shape, key) for key in keys]
+    if keys[0] == () and hows[0] == "+":
+        # a slice is added on the way to where the first part is copied anyway
+        (first, second, *rest), at = parts, keys[1]
+        for edge in _around(boxes[0], boxes[1]):
+            write(out, edge, first[edge])
+        (np.add if hows[1] == "+" else np.subtract)(first[at], second, out=out[at])
+    else:
+        (first, *rest), zero = parts, np.zeros((), out.dtype)
+        write(out, keys[0], first if hows[0] == "+" else -first)
+        for edge in _around(box_of(out.shape, ()), boxes[0]):
+            write(out, edge, zero)
+    for part, key, how in zip(rest, keys[-len(rest) :], hows[-len(rest) :], strict=True) if rest else ():
         here = out[key]
-        if how in "+A":
+        if how == "+":
             here += part
         else:
             here -= part
-    for edge in _around(out.shape, _common(boxes)):
+    for edge in _around(_hull(boxes), _common(boxes)):
         here = out[edge]
-        here += zero[()]
+        here += out.dtype.type(0)
     return out
 
 
@@ -85,12 +77,17 @@ def _common(boxes: Sequence[Box]) -> Box:
     return tuple([(a, max(a, b)) for a, b in ends])
 
 
-def _around(shape: Sequence[int], box: Box) -> list[Key]:
-    """The surroundings of a box: slices along the first axis, and those of the rest along the others."""
+def _hull(boxes: Sequence[Box]) -> Box:
+    """The least box around several: no part has anything around it, where zeros are."""
+    return tuple([(min(a for a, _ in axis), max(b for _, b in axis)) for axis in zip(*boxes, strict=True)])
+
+
+def _around(outer: Box, box: Box) -> list[Key]:
+    """The surroundings of a box in another: slices along the first axis, and those of the rest along the others."""
     keys: list[Key] = []
     inside: Key = ()
-    for d, (start, end) in zip(shape, box, strict=True):
-        keys += [(*inside, slice(a, b)) for a, b in ((0, start), (end, d)) if a < b]
+    for (low, high), (start, end) in zip(outer, box, strict=True):
+        keys += [(*inside, slice(a, b)) for a, b in ((low, start), (end, high)) if a < b]
         inside = (*inside, slice(start, end))
         if start >= end:
             break
@@ -100,11 +97,9 @@ def _around(shape: Sequence[int], box: Box) -> list[Key]:
 slice_sum = instruction_op(
     "slice_sum",
     __name__,
-    lambda *operands, aval, keys, hows: added_up(
-        empty(aval.shape, aval.dtype.numpy), terms_of(operands, keys, hows), _write
-    ),
+    lambda *operands, aval, keys, hows: added_up(empty(aval.shape, aval.dtype.numpy), operands, keys, hows, _write),
     lambda *operands, aval, keys, hows: aval,
-    "The sum of arrays, with signs and factors, the later ones of which are zero but for a slice.",
+    "The sum of arrays, with signs, the later ones of which are zero but for a slice.",
     flops=lambda operands, results, params: sum([a.size or 0 for a in operands[1:]]),
     keeps_nan=None,
 )
@@ -115,90 +110,73 @@ def _places(op: Op) -> bool:
     return op is getitem_back_op or op is slice_sum
 
 
-def sum_slices(
-    instructions: Sequence[Instruction], avals: dict[int, Aval], outputs: Collection[int]
-) -> tuple[list[Instruction], int]:
-    """The instructions with sums of slices among zeros replaced, and how many additions were.
+def sum_slices(code: Code) -> int:
+    """Replace sums of slices among zeros; how many additions."""
+    made = {i.outputs[0]: i for i in code.instructions if _places(i.op) or i.op is negative}
+    slices = Counter([code.avals[s].shape for s, i in made.items() if _places(i.op)])
+    if not slices:
+        return 0
+    terms = _Terms(made, code.avals, code.uses())
 
-    Parameters
-    ----------
-    outputs : collection of int
-        Value ids that are live-out.
-    """
-    made = {i.outputs[0]: i for i in instructions if _places(i.op) or i.op in (negative, multiply)}
-    if not any(_places(i.op) for i in made.values()):
-        return list(instructions), 0
-    uses = Counter([*(s for i in instructions for s in i.inputs), *outputs])
-    slices = Counter([avals[s].shape for s, i in made.items() if _places(i.op)])
-    out, count = [], 0
-    for instruction in instructions:
-        new = instruction
-        if instruction.op is add and _pays(aval := avals[instruction.outputs[0]], slices[aval.shape]):
-            new = _replaced(instruction, made, avals, uses) or instruction
-        if new is not instruction:
+    def replaced(each: Instruction) -> list[Instruction] | None:
+        if each.op is not add or not _pays(out := code.avals[each.outputs[0]], slices[out.shape]):
+            return None
+        new = terms.added(each)
+        if new is not None:
             made[new.outputs[0]] = new
-            count += 1
-        out.append(new)
-    return (without_unused(out, outputs), count) if count else (out, 0)
+        return None if new is None else [new]
+
+    return code.rewrite(replaced)
 
 
 def _pays(aval: Aval, slices: int) -> bool:
     return aval.is_static and aval.dtype.is_floating and (aval.size or 0) * aval.dtype.size * slices >= _LEAST
 
 
-def _replaced(
-    instruction: Instruction, made: dict[int, Instruction], avals: dict[int, Aval], uses: Counter[int]
-) -> Instruction | None:
-    """An addition of a slice among zeros, or of anything to a sum of such."""
-    out = avals[instruction.outputs[0]]
-    if any(avals[s].shape != out.shape for s in instruction.inputs):
-        return None
-    first, last = [_term(s, made, avals, uses) for s in instruction.inputs]
-    if len(last[1]) > 1 or (len(first[1]) == 1 and last[1] == _ALL):
-        # in sums of two the order does not matter
-        first, last = last, first
-    if len(last[1]) > 1 or first[1] == last[1] == _ALL:
-        return None
-    params = {"aval": out, "keys": (*first[1], *last[1]), "hows": first[2] + last[2]}
-    return Instruction(slice_sum, (*first[0], *last[0]), params, instruction.outputs, instruction.where)
-
-
 _ALL: tuple[Key, ...] = ((),)
 """The key of what is everywhere."""
 
 
-def _term(
-    s: int, made: dict[int, Instruction], avals: dict[int, Aval], uses: Counter[int]
-) -> tuple[tuple[int, ...], tuple[Key, ...], str]:
-    """The terms of a value, where each belongs, and how it is added; by default itself, everywhere."""
-    source = made.get(s)
-    if source is not None and uses[s] == 1:
-        if source.op is slice_sum:
-            return source.inputs, source.params["keys"], source.params["hows"]
-        key = _key(source, avals[s])
-        if key is not None:
-            operands, how = _added(source.inputs[0], made, avals, uses)
-            return operands, (key,), how
-    operands, how = _added(s, made, avals, uses)
-    return operands, _ALL, how
+class _Terms(NamedTuple):
+    """The makers of values that slices may be added to, and how often each value is used."""
 
+    made: dict[int, Instruction]
+    avals: dict[int, Aval]
+    uses: Counter[int]
 
-def _added(
-    s: int, made: dict[int, Instruction], avals: dict[int, Aval], uses: Counter[int]
-) -> tuple[tuple[int, ...], str]:
-    """How a value is added: signs are dropped, and a product that nobody else needs is made on the way."""
-    positive = alone = True
-    factor: tuple[int, ...] = ()
-    while (source := made.get(s)) is not None:
-        alone = alone and uses[s] == 1
-        if source.op is negative:
+    def added(self, each: Instruction) -> Instruction | None:
+        """An addition of a slice among zeros, or of anything to a sum of such."""
+        out = self.avals[each.outputs[0]]
+        if any(self.avals[s].shape != out.shape for s in each.inputs):
+            return None
+        first, last = map(self.of, each.inputs)
+        if len(last[1]) > 1 or (len(first[1]) == 1 and last[1] == _ALL):
+            # in sums of two the order does not matter
+            first, last = last, first
+        if len(last[1]) > 1 or first[1] == last[1] == _ALL:
+            return None
+        params = {"aval": out, "keys": (*first[1], *last[1]), "hows": first[2] + last[2]}
+        return Instruction(slice_sum, (*first[0], *last[0]), params, each.outputs, each.where)
+
+    def of(self, s: int) -> tuple[tuple[int, ...], tuple[Key, ...], str]:
+        """The terms of a value, where each belongs, and how it is added; by default itself, everywhere."""
+        source = self.made.get(s)
+        if source is not None and self.uses[s] == 1:
+            if source.op is slice_sum:
+                return source.inputs, source.params["keys"], source.params["hows"]
+            key = _key(source, self.avals[s])
+            if key is not None:
+                operands, how = self.signed(source.inputs[0])
+                return operands, (key,), how
+        operands, how = self.signed(s)
+        return operands, _ALL, how
+
+    def signed(self, s: int) -> tuple[tuple[int, ...], str]:
+        """How a value is added, without the signs before it."""
+        positive = True
+        while (source := self.made.get(s)) is not None and source.op is negative:
             (s,), positive = source.inputs, not positive
-            continue
-        number = [k for k, of in enumerate(source.inputs) if avals[of].shape == ()]
-        if source.op is not multiply or not alone or factor or len(number) != 1:
-            break
-        factor, s = (source.inputs[number[0]],), source.inputs[1 - number[0]]
-    return (s, *factor), ("AB" if factor else "+-")[not positive]
+        return (s,), "+" if positive else "-"
 
 
 def _key(instruction: Instruction, out: Aval) -> Key | None:

@@ -6,42 +6,36 @@ results too, so it asks for another loop over the same operands, one that keeps 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from engine.compiler.ir.code import Code, reading
 from engine.compiler.ir.instruction import Instruction, is_stateful
-from engine.core.aval import Aval
 
 
-def merge_loops(
-    instructions: Sequence[Instruction], avals: dict[int, Aval], outputs: Sequence[int]
-) -> tuple[list[Instruction], tuple[int, ...], int]:
-    """The instructions with such loops merged, the program's outputs then, and how many loops there are less."""
-    result: list[Instruction] = []
+def merge_loops(code: Code) -> int:
+    """Merge such loops; how many there are less."""
+    left: list[Instruction] = []
     loops: dict[object, list[int]] = {}
     same: dict[int, int] = {}
     count = 0
-    for each in instructions:
-        inputs = tuple([same.get(s, s) for s in each.inputs]) if same else each.inputs
-        now = each if inputs == each.inputs else Instruction(each.op, inputs, each.params, each.outputs, each.where)
-        if now.op.merge is None or is_stateful(now.op, now.params):
-            result.append(now)
+    for each in code.instructions:
+        each = reading(each, same)
+        if each.op.merge is None or is_stateful(each.op, each.params):
+            left.append(each)
             continue
-        earlier = loops.setdefault((now.op.merge, inputs), [])
+        earlier = loops.setdefault((each.op.merge, each.inputs), [])
         for at in earlier:
-            merged = _merged(result[at], now, avals, same)
+            merged = _merged(code, left[at], each, same)
             if merged is not None:
-                result[at] = merged
+                left[at] = merged
                 count += 1
                 break
         else:
-            earlier.append(len(result))
-            result.append(now)
-    return result, tuple([same.get(s, s) for s in outputs]), count
+            earlier.append(len(left))
+            left.append(each)
+    code.instructions, code.outputs = left, tuple([same.get(s, s) for s in code.outputs])
+    return count
 
 
-def _merged(
-    first: Instruction, second: Instruction, avals: dict[int, Aval], same: dict[int, int]
-) -> Instruction | None:
+def _merged(code: Code, first: Instruction, second: Instruction, same: dict[int, int]) -> Instruction | None:
     """One instruction for two, in place of the first, if that is possible; `same` learns which values are one."""
     assert first.op.merge is not None
     merged = first.op.merge((first.op, first.params), (second.op, second.params))
@@ -53,8 +47,6 @@ def _merged(
         for s, place in zip(each.outputs, where, strict=True):
             if made.setdefault(place, s) != s:
                 same[s] = made[place]
-    unseen = max(avals) + 1
-    results = op.abstract(*[avals[s] for s in first.inputs], **params)
-    outputs = tuple([made.get(place, unseen + place) for place in range(len(results))])
-    avals.update({s: a for s, a in zip(outputs, results, strict=True) if s not in avals})
+    results = op.abstract(*[code.avals[s] for s in first.inputs], **params)
+    outputs = tuple([made[k] if k in made else code.new_value(aval) for k, aval in enumerate(results)])
     return Instruction(op, first.inputs, params, outputs, first.where)

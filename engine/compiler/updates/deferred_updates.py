@@ -11,13 +11,13 @@ updated, into memory that the next one uses again. Then no two such gradients ar
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
+from engine.compiler.ir.code import Code
 from engine.compiler.ir.instruction import Instruction
 from engine.compiler.ir.layout import Order
 from engine.compiler.updates.update_loop import Scratch, Step, UpdateLoop, is_tileable
@@ -205,14 +205,9 @@ class _Part:
 
 
 def taken_out(
-    changed: Sequence[tuple[Any, int]],
-    initial: Mapping[int, int],
-    instructions: Sequence[Instruction],
-    wanted: Sequence[int],
-    avals: Mapping[int, Aval],
-    orders: Mapping[int, Order],
-) -> tuple[list[Update], list[Instruction]]:
-    """Updates, in which value ids stand for results, and the instructions that are left.
+    changed: Sequence[tuple[Any, int]], initial: Mapping[int, int], code: Code, wanted: Sequence[int]
+) -> list[Update]:
+    """Take updates, in which value ids stand for results, out of code.
 
     Parameters
     ----------
@@ -220,15 +215,14 @@ def taken_out(
         The variables assigned to, and their new values.
     initial : mapping
         ``id(handle) -> value id`` of the variables' values before the run.
-    instructions : sequence of Instruction
+    code : Code
     wanted : sequence of int
         The value ids of the program's other results.
-    orders : mapping
-        How values lie in memory.
     """
+    instructions, avals = code.instructions, code.avals
     new = _replaceable(changed, initial, wanted, avals)
     if not new:
-        return [], list(instructions)
+        return []
     inside = _inside(instructions, avals, new, {*wanted, *[s for _, s in changed if s not in new]})
     groups: dict[Any, list[_Part]] = {}
     for part in _parts(inside, avals, new, initial):
@@ -239,11 +233,11 @@ def taken_out(
     # what the largest one needs is enough for the others
     worth.sort(key=lambda group: group[0].aval.size or 0, reverse=True)
     gone = {id(i) for group in worth for part in group for i in part.instructions}
-    left = [i for i in instructions if id(i) not in gone]
+    code.instructions = [i for i in instructions if id(i) not in gone]
     made = {id(handle) for group in worth for part in group for handle in part.handles}
     needed = [*wanted, *[s for handle, s in changed if id(handle) not in made]]
     needed += [s for group in worth for part in group for s in (*part.operands, *part.numbers)]
-    single = _worth_waiting(left, needed, avals, orders, initial.values())
+    single = _worth_waiting(code, needed, initial.values())
     updates = []
     for group in worth:
         operands = [tuple(ids) for ids in zip(*[part.operands for part in group], strict=True)]
@@ -260,20 +254,19 @@ def taken_out(
                 {k: Product(shapes[0], each.params) for k, each in deferred.items()},
             )
         )
-    return updates, [i for i in left if id(i) not in gone]
+    code.instructions = [i for i in code.instructions if id(i) not in gone]
+    return updates
 
 
-def products_put_off(
-    instructions: list[Instruction], wanted: list[int], avals: Mapping[int, Aval], orders: Mapping[int, Order]
-) -> dict[int, tuple[int, Product]]:
-    """Take products that can wait out of some instructions; see `Program.products` for what becomes of `wanted`."""
-    deferred = _worth_waiting(instructions, wanted, avals, orders)
+def products_put_off(code: Code, wanted: list[int]) -> dict[int, tuple[int, Product]]:
+    """Take products that can wait out of code; see `Program.products` for what becomes of `wanted`."""
+    deferred = _worth_waiting(code, wanted)
     products = {}
     for k, product in [(k, deferred[s]) for k, s in enumerate(wanted) if s in deferred]:
-        products[k] = len(wanted), Product(_shape(avals[wanted[k]]), product.params)
+        products[k] = len(wanted), Product(_shape(code.avals[wanted[k]]), product.params)
         wanted[k] = product.inputs[0]
         wanted.append(product.inputs[1])
-        instructions.remove(product)
+        code.instructions.remove(product)
     return products
 
 
@@ -281,13 +274,7 @@ def _shape(aval: Aval) -> tuple[int, ...]:
     return cast("tuple[int, ...]", aval.shape)
 
 
-def _worth_waiting(
-    instructions: Sequence[Instruction],
-    needed: Sequence[int],
-    avals: Mapping[int, Aval],
-    orders: Mapping[int, Order],
-    state: Collection[int] = (),
-) -> dict[int, Instruction]:
+def _worth_waiting(code: Code, needed: Sequence[int], state: Collection[int] = ()) -> dict[int, Instruction]:
     """The products that can wait until one is used, by their value ids.
 
     Parameters
@@ -297,21 +284,19 @@ def _worth_waiting(
     state : collection of int
         Of what variables hold.
     """
-    used = Counter([*needed, *[s for each in instructions for s in each.inputs]])
+    used = code.uses(needed)
     return {
         each.outputs[0]: each
-        for each in instructions
-        if _is_worth_waiting(each, avals, orders, state) and used[each.outputs[0]] == 1
+        for each in code.instructions
+        if _is_worth_waiting(each, code, state) and used[each.outputs[0]] == 1
     }
 
 
-def _is_worth_waiting(
-    instruction: Instruction, avals: Mapping[int, Aval], orders: Mapping[int, Order], state: Collection[int]
-) -> bool:
+def _is_worth_waiting(instruction: Instruction, code: Code, state: Collection[int]) -> bool:
     """Whether an instruction is a large product of two matrices that take less memory, and are no variables."""
-    if instruction.op is not matmul_op or any(orders[s] is not Order.CONTIGUOUS for s in instruction.inputs):
+    if instruction.op is not matmul_op or any(code.orders[s] is not Order.CONTIGUOUS for s in instruction.inputs):
         return False
-    out, *operands = [avals[s] for s in (*instruction.outputs, *instruction.inputs)]
+    out, *operands = [code.avals[s] for s in (*instruction.outputs, *instruction.inputs)]
     if out.dtype not in (float32, float64) or not all(a.is_static and len(a.shape or ()) == 2 for a in operands):
         return False
     size = out.size or 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, TypedDict
 
 import numpy as np
 
@@ -31,6 +31,23 @@ FORMATS = ("dense", "csr", "csc", "coo", "operator")
 
 Mode = Literal["auto", "forward", "reverse"]
 Format = Literal["dense", "csr", "csc", "coo", "operator"]
+
+
+class JacobianOptions(TypedDict, total=False):
+    """The options of a Jacobian besides its format."""
+
+    parallel_iterations: int | None
+    experimental_use_pfor: bool
+    mode: Mode
+    sparsity: Any
+    max_bytes: int | None
+    executor: Any
+
+
+class DenseOptions(JacobianOptions, total=False):
+    """The options of a dense Jacobian."""
+
+    format: Literal["dense"]
 
 
 class SparseJacobian(Composite):

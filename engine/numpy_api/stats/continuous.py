@@ -12,16 +12,30 @@ from typing import Any
 
 import numpy as np
 
+from engine.numpy_api.functions import constant
 from engine.numpy_api.stats.distribution import Distribution, positive, unit
 from engine.ops.compare import where
 from engine.ops.creation import ones_like
-from engine.ops.explog import log1p
-from engine.ops.likelihood import (
+from engine.ops.distribution_tails import (
+    beta_isf,
     beta_prime_cdf,
     beta_prime_sf,
-    exponential_part,
     log_beta_prime_cdf,
     log_beta_prime_sf,
+    log_folded,
+    log_normal_beyond,
+    log_normal_mass,
+    log_normal_within,
+    log_truncated_cdf,
+    normal_beyond,
+    normal_within,
+    power_tail,
+    skew_normal,
+    truncated_cdf,
+)
+from engine.ops.explog import log1p
+from engine.ops.likelihood import (
+    exp_minus,
     log_betainc,
     log_betaincc,
     log_erf,
@@ -29,12 +43,20 @@ from engine.ops.likelihood import (
     log_i0e,
     log_igamma,
     log_igammac,
-    log_normal_mass,
+    log_one_minus_exp,
+    log_rice,
     log_stdtr,
-    log_truncated_cdf,
-    normal_within,
-    power_tail,
-    skew_normal,
+    one_minus_exp,
+)
+from engine.ops.normal_mixtures import (
+    exponnorm_cdf,
+    exponnorm_sf,
+    inverse_gauss,
+    log_exponnorm,
+    log_exponnorm_cdf,
+    log_exponnorm_sf,
+    log_inverse_gauss_cdf,
+    log_inverse_gauss_sf,
 )
 from engine.ops.scipy_special import betaincc, log_of_power, log_of_power1p
 from engine.ops.special import betainc, erf, erfc, igamma, igammac, lgamma
@@ -128,27 +150,6 @@ NORM = Distribution(
 )
 
 
-def _inverse_gauss_tail(x: Any, mu: Any, sign: float) -> Any:
-    root = 1.0 / np.sqrt(x)
-    first = _log_ndtr(sign * root * (x / mu - 1.0))
-    second = 2.0 / mu + _log_ndtr(-root * (x / mu + 1.0))
-    return first, np.exp(second - first)
-
-
-def _inverse_gauss_logcdf(x: Any, mu: Any) -> Any:
-    first, ratio = _inverse_gauss_tail(x, mu, 1.0)
-    return first + log1p(ratio)
-
-
-def _inverse_gauss_logsf(x: Any, mu: Any) -> Any:
-    first, ratio = _inverse_gauss_tail(x, mu, -1.0)
-    return first + log1p(-ratio)
-
-
-def _inverse_gauss(x: Any, mu: Any) -> Any:
-    return -_LOG_ROOT - 1.5 * np.log(x) - np.square(x / mu - 1.0) / (2.0 * x)
-
-
 def _norminvgauss(x: Any, a: Any, b: Any) -> Any:
     root = np.sqrt(1.0 + x * x)
     bessel = np.log(_special("k1e", a * root))
@@ -165,7 +166,7 @@ _OF_NORMAL = {
     ),
     "lognorm": Distribution(
         ("s",),
-        lambda x, s: _normal(np.log(x) / s) - np.log(s * x),
+        lambda x, s: _normal(np.log(x) / s) - np.log(s) - np.log(x),
         **_of_normal(lambda x, s: np.log(x) / s),
         ppf=lambda q, s: np.exp(s * _special("ndtri", q)),
         isf=lambda q, s: np.exp(-s * _special("ndtri", q)),
@@ -175,6 +176,8 @@ _OF_NORMAL = {
     "truncnorm": Distribution(
         ("a", "b"),
         lambda x, a, b: _normal(x) - log_normal_mass(a, b),
+        cdf=truncated_cdf,
+        sf=lambda x, a, b: truncated_cdf(-x, -b, -a),
         logcdf=log_truncated_cdf,
         logsf=lambda x, a, b: log_truncated_cdf(-x, -b, -a),
         support=lambda a, b: (a, b),
@@ -194,17 +197,15 @@ _OF_NORMAL = {
     ),
     "foldnorm": Distribution(
         ("c",),
-        lambda x, c: _normal(x - c) + log1p(np.exp(-2.0 * c * x)),
-        cdf=lambda x, c: normal_within(c, x),
-        sf=lambda x, c: _ndtr(c - x) + _ndtr(-x - c),
+        lambda x, c: log_folded(c, x) - _LOG_ROOT,
+        **_tails(lambda x, c: (c, x), normal_within, normal_beyond, log_normal_within, log_normal_beyond),
         support=positive,
         valid=lambda c: c >= 0.0,
     ),
     "exponnorm": Distribution(
         ("K",),
-        lambda x, k: exponential_part(x, k) - np.log(k),
-        cdf=lambda x, k: _ndtr(x) - np.exp(exponential_part(x, k)),
-        sf=lambda x, k: _ndtr(-x) + np.exp(exponential_part(x, k)),
+        log_exponnorm,
+        **_tails(lambda x, k: (x, k), exponnorm_cdf, exponnorm_sf, log_exponnorm_cdf, log_exponnorm_sf),
     ),
     "johnsonsu": Distribution(
         ("a", "b"),
@@ -229,17 +230,17 @@ _OF_NORMAL = {
     ),
     "invgauss": Distribution(
         ("mu",),
-        _inverse_gauss,
-        logcdf=_inverse_gauss_logcdf,
-        logsf=_inverse_gauss_logsf,
+        inverse_gauss,
+        logcdf=log_inverse_gauss_cdf,
+        logsf=log_inverse_gauss_sf,
         support=positive,
         open_at=(True, False),
     ),
     "wald": Distribution(
         (),
-        lambda x: _inverse_gauss(x, ones_like(x)),
-        logcdf=lambda x: _inverse_gauss_logcdf(x, ones_like(x)),
-        logsf=lambda x: _inverse_gauss_logsf(x, ones_like(x)),
+        lambda x: inverse_gauss(x, ones_like(x)),
+        logcdf=lambda x: log_inverse_gauss_cdf(x, ones_like(x)),
+        logsf=lambda x: log_inverse_gauss_sf(x, ones_like(x)),
         support=positive,
         open_at=(True, False),
     ),
@@ -253,7 +254,7 @@ _OF_NORMAL = {
     ),
     "moyal": Distribution(
         (),
-        lambda x: -0.5 * (x + np.exp(-x)) - _LOG_ROOT,
+        lambda x: -0.5 * exp_minus(-x, ones_like(x)) - _LOG_ROOT,
         **_of_erfc(lambda x: (np.exp(-0.5 * x) * _ROOT_HALF,)),
     ),
 }
@@ -280,6 +281,20 @@ def _student(x: Any, df: Any) -> Any:
     df = where(normal, ones_like(df), df)
     start = np.log(_special("poch", 0.5 * df, 0.5 * ones_like(df))) - 0.5 * np.log(df * math.pi)
     return where(normal, _normal(x), start - 0.5 * (df + 1.0) * log1p(x * x / df))
+
+
+_LOWEST = -690.0
+"""From here on down an exponential is out of range, and the lower tail one power to the last digit."""
+
+
+def _below_range(op: Any, of_log_tail: Any) -> Any:
+    """A tail of the gamma distribution, of a variable whose logarithm is known."""
+
+    def formula(x: Any, c: Any) -> Any:
+        low = x < _LOWEST
+        return where(low, of_log_tail(c * where(low, x, constant(_LOWEST, x)) - lgamma(c + 1.0)), op(c, np.exp(x)))
+
+    return formula
 
 
 def _generalized_gamma(x: Any, a: Any, c: Any) -> Any:
@@ -333,8 +348,11 @@ _OF_GAMMA = {
     ),
     "loggamma": Distribution(
         ("c",),
-        lambda x, c: c * x - np.exp(x) - lgamma(c),
-        **_of_gamma(lambda x, c: (c, np.exp(x))),
+        lambda x, c: -exp_minus(x, c) - lgamma(c),
+        cdf=_below_range(igamma, np.exp),
+        sf=_below_range(igammac, one_minus_exp),
+        logcdf=_below_range(log_igamma, lambda t: t),
+        logsf=_below_range(log_igammac, log_one_minus_exp),
     ),
     "maxwell": Distribution(
         (),
@@ -372,7 +390,7 @@ _OF_GAMMA = {
     ),
     "rice": Distribution(
         ("b",),
-        lambda x, b: np.log(x) - 0.5 * np.square(x - b) + log_i0e(x * b, times=0),
+        lambda x, b: np.log(x) + log_rice(x, b),
         support=positive,
         valid=lambda b: b >= 0.0,
     ),
@@ -396,7 +414,7 @@ _OF_BETA = {
         _beta,
         **_of_beta(lambda x, a, b: (a, b, x)),
         ppf=lambda q, a, b: _special("betaincinv", a, b, q),
-        isf=lambda q, a, b: 1.0 - _special("betaincinv", b, a, q),
+        isf=lambda q, a, b: beta_isf(a, b, q),
         support=unit,
     ),
     "betaprime": Distribution(

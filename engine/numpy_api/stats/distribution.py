@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.dtypes import float64
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand
 from engine.core.value import Value, dtype_of
@@ -118,10 +119,12 @@ class Distribution:
 
         def apply(*args: Any, **kwargs: Any) -> Operand:
             given = signature.bind(*args, **kwargs).arguments
-            whole = dict(zip(given, in_one_dtype(list(given.values())), strict=True))
-            return self._evaluated(
-                name, whole[first], [whole[n] for n in self.shapes], whole.get("loc"), whole.get("scale")
-            )
+            items = in_one_dtype(list(given.values()))
+            own = dtype_of(items[0])
+            # SciPy computes in double precision, too: terms that cancel are far larger than the result
+            whole = dict(zip(given, [cast(x, float64) for x in items], strict=True))
+            shapes = [whole[n] for n in self.shapes]
+            return cast(self._evaluated(name, whole[first], shapes, whole.get("loc"), whole.get("scale")), own)
 
         either = inspect.Parameter.POSITIONAL_OR_KEYWORD
         defaults = {"loc": 0.0, "scale": 1.0}

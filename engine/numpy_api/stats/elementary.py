@@ -11,19 +11,33 @@ import numpy as np
 from engine.numpy_api.stats.distribution import Distribution, positive, unit
 from engine.ops.compare import where
 from engine.ops.creation import ones_like
+from engine.ops.distribution_tails import (
+    cauchy_quantile,
+    half_disk,
+    log_triangle_cdf,
+    log_triangle_sf,
+    log_truncexpon_cdf,
+    log_truncexpon_sf,
+    triangle_cdf,
+    triangle_ramp,
+    triangle_sf,
+    truncexpon_cdf,
+    truncexpon_sf,
+)
 from engine.ops.explog import expm1, log1p
 from engine.ops.likelihood import (
-    half_disk,
+    exp_minus,
     hypsecant_cdf,
     log1p_over,
     log1p_power,
     log_cosh,
     log_one_minus_exp,
+    log_weibull,
     one_minus_exp,
     product,
 )
 from engine.ops.nn import log_sigmoid, sigmoid
-from engine.ops.scipy_special import log_of_power
+from engine.ops.scipy_special import log_of_power, log_ratio
 
 _PI = math.pi
 
@@ -65,17 +79,22 @@ def _skewed(x: Any, kappa: Any) -> Any:
 
 def _skewed_tail(x: Any, kappa: Any) -> Any:
     """The logarithm of the tail on the side of x."""
-    return where(x >= 0.0, -kappa * x, x / kappa + 2.0 * np.log(kappa)) - log1p(kappa * kappa)
+    up = x >= 0.0
+    return _skewed(x, kappa) - log1p(np.square(where(up, kappa, 1.0 / kappa)))
 
 
-def _skewed_logcdf(x: Any, kappa: Any) -> Any:
-    tail = _skewed_tail(x, kappa)
-    return where(x >= 0.0, log_one_minus_exp(tail), tail)
+def _skewed_tails(lower: bool, small: Any, rest: Any) -> Any:
+    """A tail where it is on the side of x, and what the other one leaves."""
+
+    def formula(x: Any, kappa: Any) -> Any:
+        tail = _skewed_tail(x, kappa)
+        return where((x < 0.0) if lower else (x >= 0.0), small(tail), rest(tail))
+
+    return formula
 
 
-def _skewed_cdf(x: Any, kappa: Any) -> Any:
-    tail = np.exp(_skewed_tail(x, kappa))
-    return where(x >= 0.0, 1.0 - tail, tail)
+def _itself(x: Any) -> Any:
+    return x
 
 
 REAL_LINE = {
@@ -84,17 +103,17 @@ REAL_LINE = {
         lambda x: -math.log(_PI) - log1p(x * x),
         cdf=lambda x: np.arctan2(ones_like(x), -x) / _PI,
         sf=lambda x: np.arctan2(ones_like(x), x) / _PI,
-        ppf=lambda q: np.tan(_PI * (q - 0.5)),
-        isf=lambda q: np.tan(_PI * (0.5 - q)),
+        ppf=cauchy_quantile,
+        isf=lambda q: -cauchy_quantile(q),
     ),
     "laplace": Distribution((), lambda x: math.log(0.5) - np.abs(x), **_joined(lambda x: math.log(0.5) - x)),
     "laplace_asymmetric": Distribution(
         ("kappa",),
         lambda x, k: _skewed(x, k) - np.log(k + 1.0 / k),
-        cdf=_skewed_cdf,
-        sf=lambda x, k: _skewed_cdf(-x, 1.0 / k),
-        logcdf=_skewed_logcdf,
-        logsf=lambda x, k: _skewed_logcdf(-x, 1.0 / k),
+        cdf=_skewed_tails(True, np.exp, one_minus_exp),
+        sf=_skewed_tails(False, np.exp, one_minus_exp),
+        logcdf=_skewed_tails(True, _itself, log_one_minus_exp),
+        logsf=_skewed_tails(False, _itself, log_one_minus_exp),
     ),
     "logistic": Distribution(
         (),
@@ -107,18 +126,18 @@ REAL_LINE = {
         isf=lambda q: log1p(-q) - np.log(q),
     ),
     "genlogistic": Distribution(
-        ("c",), lambda x, c: np.log(c) - x + (c + 1.0) * log_sigmoid(x), logcdf=lambda x, c: c * log_sigmoid(x)
+        ("c",), lambda x, c: np.log(c) + c * log_sigmoid(x) + log_sigmoid(-x), logcdf=lambda x, c: c * log_sigmoid(x)
     ),
     "gumbel_r": Distribution(
         (),
-        lambda x: -x - np.exp(-x),
+        lambda x: -exp_minus(-x, ones_like(x)),
         logcdf=lambda x: -np.exp(-x),
         ppf=lambda q: -np.log(-np.log(q)),
         isf=lambda q: -np.log(-log1p(-q)),
     ),
     "gumbel_l": Distribution(
         (),
-        lambda x: x - np.exp(x),
+        lambda x: -exp_minus(x, ones_like(x)),
         logsf=lambda x: -np.exp(x),
         ppf=lambda q: np.log(-log1p(-q)),
         isf=lambda q: np.log(-np.log(q)),
@@ -153,8 +172,8 @@ def _far_below(x: Any, term: Any) -> Any:
 
 
 def _exponentiated_weibull(x: Any, a: Any, c: Any) -> Any:
-    power = x**c
-    return np.log(a) + np.log(c) + log_of_power(a - 1.0, one_minus_exp(-power)) - power + log_of_power(c - 1.0, x)
+    below = product(a - 1.0, log_weibull(c * np.log(x)))
+    return np.log(a) + np.log(c) + below - x**c + log_of_power(c - 1.0, x)
 
 
 POSITIVE_HALF = {
@@ -189,6 +208,8 @@ POSITIVE_HALF = {
     "weibull_min": Distribution(
         ("c",),
         lambda x, c: np.log(c) + log_of_power(c - 1.0, x) - x**c,
+        logcdf=lambda x, c: log_weibull(c * np.log(x)),
+        cdf=lambda x, c: one_minus_exp(-(x**c)),
         logsf=lambda x, c: -(x**c),
         ppf=lambda q, c: (-log1p(-q)) ** (1.0 / c),
         isf=lambda q, c: (-np.log(q)) ** (1.0 / c),
@@ -198,6 +219,8 @@ POSITIVE_HALF = {
         ("c",),
         lambda x, c: np.log(c) + log_of_power(c - 1.0, -x) - (-x) ** c,
         logcdf=lambda x, c: -((-x) ** c),
+        sf=lambda x, c: one_minus_exp(-((-x) ** c)),
+        logsf=lambda x, c: log_weibull(c * np.log(-x)),
         support=_negative,
     ),
     "invweibull": Distribution(
@@ -210,7 +233,7 @@ POSITIVE_HALF = {
     "exponweib": Distribution(
         ("a", "c"),
         _exponentiated_weibull,
-        logcdf=lambda x, a, c: a * log_one_minus_exp(-(x**c)),
+        logcdf=lambda x, a, c: a * log_weibull(c * np.log(x)),
         support=positive,
     ),
     "gompertz": Distribution(
@@ -260,6 +283,17 @@ POSITIVE_HALF = {
 # ---- with ends that depend on the shape ------------------------------------------------------------------------------
 
 
+def _of_nearer_end(chosen: Any) -> Any:
+    """A tail of the Bradford distribution, of the probability up to the nearer end."""
+
+    def formula(x: Any, c: Any) -> Any:
+        low = x < 0.5
+        p = log1p_over(where(low, x, (1.0 - x) / (1.0 + c * x)), c) / log1p_over(ones_like(c), c)
+        return chosen(low, p)
+
+    return formula
+
+
 def _excess(x: Any, c: Any) -> Any:
     """``-log(1 + c * x) / c``, also where c is 0."""
     return -log1p_over(x, c)
@@ -274,32 +308,6 @@ def _end(sign: float, c: Any) -> Any:
     """One over the shape where it has this sign, else infinity of the sign."""
     some = sign * c > 0.0
     return where(some, 1.0 / where(some, c, ones_like(c)), sign * np.inf * ones_like(c))
-
-
-def _triangle(x: Any, c: Any) -> Any:
-    rising, falling = _ramps(x, c)
-    return np.log(2.0 * where(_rises(x, c), rising, falling))
-
-
-def _rises(x: Any, c: Any) -> Any:
-    return np.logical_or(x < c, c >= 1.0)
-
-
-def _ramps(x: Any, c: Any) -> Any:
-    """How far up the two sides of a triangle of height one; of a side that has no width, nothing is asked."""
-    left = where(c > 0.0, c, ones_like(c))
-    right = where(c < 1.0, 1.0 - c, ones_like(c))
-    return x / left, (1.0 - x) / right
-
-
-def _triangle_cdf(x: Any, c: Any) -> Any:
-    rising, _ = _ramps(x, c)
-    return where(_rises(x, c), x * rising, (x * (2.0 - x) - c) / where(c < 1.0, 1.0 - c, ones_like(c)))
-
-
-def _triangle_sf(x: Any, c: Any) -> Any:
-    rising, falling = _ramps(x, c)
-    return where(_rises(x, c), 1.0 - x * rising, (1.0 - x) * falling)
 
 
 BETWEEN = {
@@ -329,15 +337,17 @@ BETWEEN = {
     "bradford": Distribution(
         ("c",),
         lambda x, c: -log1p(c * x) - np.log(log1p_over(ones_like(c), c)),
-        cdf=lambda x, c: log1p_over(x, c) / log1p_over(ones_like(c), c),
-        sf=lambda x, c: log1p_over((1.0 - x) / (1.0 + c * x), c) / log1p_over(ones_like(c), c),
+        cdf=_of_nearer_end(lambda low, p: where(low, p, 1.0 - p)),
+        sf=_of_nearer_end(lambda low, p: where(low, 1.0 - p, p)),
         support=unit,
     ),
     "triang": Distribution(
         ("c",),
-        _triangle,
-        cdf=_triangle_cdf,
-        sf=_triangle_sf,
+        lambda x, c: np.log(2.0 * triangle_ramp(x, c)),
+        cdf=triangle_cdf,
+        sf=triangle_sf,
+        logcdf=log_triangle_cdf,
+        logsf=log_triangle_sf,
         support=unit,
         valid=lambda c: np.logical_and(c >= 0.0, c <= 1.0),
     ),
@@ -359,19 +369,19 @@ BETWEEN = {
     ),
     "loguniform": Distribution(
         ("a", "b"),
-        lambda x, a, b: -np.log(x) - np.log(np.log(b) - np.log(a)),
-        cdf=lambda x, a, b: np.log(x / a) / np.log(b / a),
-        sf=lambda x, a, b: np.log(b / x) / np.log(b / a),
+        lambda x, a, b: -np.log(x) - np.log(log_ratio(b, a)),
+        cdf=lambda x, a, b: log_ratio(x, a) / log_ratio(b, a),
+        sf=lambda x, a, b: log_ratio(b, x) / log_ratio(b, a),
         support=lambda a, b: (a, b),
         valid=lambda a, b: np.logical_and(a > 0.0, b > a),
     ),
     "truncexpon": Distribution(
         ("b",),
         lambda x, b: -x - log_one_minus_exp(-b),
-        cdf=lambda x, b: one_minus_exp(-x) / one_minus_exp(-b),
-        sf=lambda x, b: np.exp(-x) * one_minus_exp(x - b) / one_minus_exp(-b),
-        logcdf=lambda x, b: log_one_minus_exp(-x) - log_one_minus_exp(-b),
-        logsf=lambda x, b: log_one_minus_exp(x - b) - x - log_one_minus_exp(-b),
+        cdf=truncexpon_cdf,
+        sf=truncexpon_sf,
+        logcdf=log_truncexpon_cdf,
+        logsf=log_truncexpon_sf,
         support=lambda b: (0.0, b),
     ),
     "genextreme": Distribution(

@@ -15,16 +15,12 @@ from graph_api.legacy.distributions.scalars import (
     Beta,
     Exponential,
     Gamma,
-    Laplace,
     Normal,
-    StudentT,
     Uniform,
 )
 from graph_api.legacy.distributions.vectors import (
     Categorical,
     Dirichlet,
-    DirichletMultinomial,
-    Multinomial,
     MultivariateNormalDiag,
 )
 
@@ -35,16 +31,12 @@ __all__ = [
     "Beta",
     "Categorical",
     "Dirichlet",
-    "DirichletMultinomial",
     "Distribution",
     "Exponential",
     "Gamma",
-    "Laplace",
-    "Multinomial",
     "MultivariateNormalDiag",
     "Normal",
     "RegisterKL",
-    "StudentT",
     "Uniform",
     "kl_divergence",
 ]

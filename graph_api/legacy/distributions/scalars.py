@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 import graph_api as tf
 from graph_api.legacy.distributions.base import NOT_REPARAMETERIZED, Distribution, RegisterKL, floats
 from graph_api.tensor import Tensor
@@ -59,65 +57,6 @@ class Normal(Distribution):
         return self.scale * tf.ones_like(self.loc)
 
 
-class StudentT(Distribution):
-    """Student's distribution with `df` degrees of freedom, moved by `loc` and stretched by `scale`."""
-
-    def __init__(self, df: Any, loc: Any, scale: Any, validate_args: bool = False, allow_nan_stats: bool = True,
-                 name: str = "StudentT") -> None:  # fmt: skip
-        self.df, self.loc, self.scale = floats(df, loc, scale)
-        super().__init__(name, df=self.df, loc=self.loc, scale=self.scale)
-
-    def _sample(self, shape: Any, seed: Any) -> Tensor:
-        other = None if seed is None else seed + 1
-        half = 0.5 * (self.df + self._like())
-        over = tf.random.gamma(shape[: tf.size(shape) - tf.rank(half)], half, 0.5, self.dtype, seed=other)
-        return self.loc + self.scale * tf.random.normal(shape, dtype=self.dtype, seed=seed) * tf.rsqrt(over / self.df)
-
-    def _normalizer(self) -> Tensor:
-        half = 0.5 * self.df
-        return 0.5 * (log(self.df) + math.log(math.pi)) + lgamma(half) - lgamma(half + 0.5)
-
-    def log_prob(self, value: Any, name: str | None = None) -> Tensor:
-        """The logarithm of the density."""
-        z = (value - self.loc) / self.scale
-        rest = log(tf.abs(self.scale)) + self._normalizer()
-        return -0.5 * (self.df + 1) * tf.math.log1p(tf.square(z) / self.df) - rest
-
-    def cdf(self, value: Any, name: str | None = None) -> Tensor:
-        """The probability of less than `value`."""
-        z = (value - self.loc) / tf.abs(self.scale)
-        df = self.df + tf.zeros_like(z)
-        tail = 0.5 * tf.math.betainc(0.5 * df, 0.5 * tf.ones_like(df), df / (tf.square(z) + df))
-        return tf.where(z < 0, tail, 1 - tail)
-
-    def entropy(self, name: str | None = None) -> Tensor:
-        """The entropy in nats."""
-        half = 0.5 * self.df + self._like()
-        waiting = (half + 0.5) * (digamma(half + 0.5) - digamma(half))
-        return log(tf.abs(self.scale)) + self._normalizer() + waiting
-
-    def mean(self, name: str | None = None) -> Tensor:
-        """The mean; NaN with one degree of freedom or fewer."""
-        like = self._like()
-        return tf.where(self.df + like > 1, self.loc + like, like + float("nan"))
-
-    def mode(self, name: str | None = None) -> Tensor:
-        """The value of the highest density."""
-        return self.loc + self._like()
-
-    def variance(self, name: str | None = None) -> Tensor:
-        """The variance; infinite with two degrees of freedom or fewer, NaN with one or fewer."""
-        like = self._like()
-        df = self.df + like
-        finite = df > 2
-        safe = tf.where(finite, df, like + 3.0)
-        return tf.where(
-            finite,
-            tf.square(self.scale + like) * safe / (safe - 2),
-            tf.where(df > 1, like + float("inf"), like + float("nan")),
-        )
-
-
 class Uniform(Distribution):
     """The uniform distribution on ``[low, high)``."""
 
@@ -158,42 +97,6 @@ class Uniform(Distribution):
     def variance(self, name: str | None = None) -> Tensor:
         """The variance."""
         return tf.square(self.range()) / 12
-
-
-class Laplace(Distribution):
-    """The distribution of density ``exp(-|x - loc| / scale) / (2 scale)``."""
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool = False, allow_nan_stats: bool = True,
-                 name: str = "Laplace") -> None:  # fmt: skip
-        self.loc, self.scale = floats(loc, scale)
-        super().__init__(name, loc=self.loc, scale=self.scale)
-
-    def _sample(self, shape: Any, seed: Any) -> Tensor:
-        u = tf.random.uniform(shape, np.nextafter(-1.0, 0.0), 1.0, self.dtype, seed=seed)
-        return self.loc - self.scale * tf.sign(u) * tf.math.log1p(-tf.abs(u))
-
-    def log_prob(self, value: Any, name: str | None = None) -> Tensor:
-        """The logarithm of the density."""
-        return -tf.abs((value - self.loc) / self.scale) - (math.log(2) + log(self.scale))
-
-    def cdf(self, value: Any, name: str | None = None) -> Tensor:
-        """The probability of less than `value`."""
-        z = (value - self.loc) / self.scale
-        return 0.5 + 0.5 * tf.sign(z) * (1 - tf.exp(-tf.abs(z)))
-
-    def entropy(self, name: str | None = None) -> Tensor:
-        """The entropy in nats."""
-        return math.log(2) + 1 + log(self.scale * tf.ones_like(self.loc))
-
-    def mean(self, name: str | None = None) -> Tensor:
-        """The mean."""
-        return self.loc * tf.ones_like(self.scale)
-
-    mode = mean
-
-    def variance(self, name: str | None = None) -> Tensor:
-        """The variance."""
-        return 2 * tf.square(self.scale * tf.ones_like(self.loc))
 
 
 class Gamma(Distribution):

@@ -22,11 +22,6 @@ def _lbeta(x: Any) -> Tensor:
     return _total(lgamma(x)) - lgamma(_total(x))
 
 
-def _log_combinations(n: Any, counts: Any) -> Tensor:
-    """The logarithm of how many orders there are."""
-    return lgamma(n + 1) - _total(lgamma(counts + 1))
-
-
 class MultivariateNormalDiag(Normal):
     """Independent normal distributions, whose last axis is one event."""
 
@@ -157,101 +152,6 @@ class Dirichlet(Distribution):
         """The variance of each element."""
         mean = self._mean()
         return mean * (1 - mean) / tf.expand_dims(1 + self.total_concentration, -1)
-
-
-class _Counts(Distribution):
-    """Counts along the last axis, which sum up to `total_count`."""
-
-    reparameterization_type = NOT_REPARAMETERIZED
-    event_ndims = 1
-
-    total_count: Any
-    _weights: Any
-    _share: Any
-
-    def _like(self) -> Any:
-        return tf.expand_dims(tf.zeros_like(self.total_count), -1) + tf.zeros_like(self._weights)
-
-    def _drawn(self, shape: Any, logits: Any, seed: Any) -> Tensor:
-        """Counts of the shape asked for, by one set of logits for each of them."""
-        size = tf.shape(logits)[-1]
-        whole = tf.concat([shape, tf.shape(self._like())], 0)
-        rows = tf.reshape(tf.broadcast_to(logits, whole), tf.stack([-1, size]))
-        counts = tf.reshape(tf.broadcast_to(self.total_count, whole[:-1]), [-1])
-        most = tf.cast(tf.reduce_max(counts), tf.int32)
-        classes = tf.one_hot(tf.random.categorical(rows, most, seed=seed), size, dtype=self.dtype)
-        taken = tf.cast(tf.range(most), self.dtype) < tf.expand_dims(counts, -1)
-        return tf.reshape(tf.reduce_sum(classes * tf.expand_dims(tf.cast(taken, self.dtype), -1), 1), whole)
-
-    def mean(self, name: str | None = None) -> Tensor:
-        """The mean."""
-        return tf.expand_dims(self.total_count, -1) * self._share()
-
-
-class Multinomial(_Counts):
-    """How often each class comes in `total_count` draws, by logits or probabilities along the last axis."""
-
-    def __init__(self, total_count: Any, logits: Any = None, probs: Any = None, validate_args: bool = False,
-                 allow_nan_stats: bool = True, name: str = "Multinomial") -> None:  # fmt: skip
-        if (logits is None) == (probs is None):
-            raise ValueError("Multinomial: give either `logits` or `probs`")
-        parameter, self.total_count = floats(probs if logits is None else logits, total_count)
-        self.logits = parameter if probs is None else log(parameter)
-        self.probs = tf.nn.softmax(parameter) if probs is None else parameter
-        self._weights = self.probs
-        super().__init__(name, probs=self.probs, total_count=self.total_count)
-
-    def _share(self) -> Tensor:
-        return self.probs
-
-    def sample(self, sample_shape: Any = (), seed: Any = None, name: str | None = None) -> Tensor:
-        """Counts: of the shape asked for, followed by that of the parameters."""
-        shape = tf.reshape(tf.convert_to_tensor(sample_shape, dtype=tf.int32), [-1])
-        return self._drawn(shape, self.logits, seed)
-
-    def log_prob(self, value: Any, name: str | None = None) -> Tensor:
-        """The logarithm of the probability of counts."""
-        value = tf.convert_to_tensor(value, dtype=self.dtype)
-        return _total(value * tf.nn.log_softmax(self.logits)) + _log_combinations(self.total_count, value)
-
-    def variance(self, name: str | None = None) -> Tensor:
-        """The variance of each count."""
-        return self.mean() * (1 - self.probs)
-
-
-class DirichletMultinomial(_Counts):
-    """How often each class comes in `total_count` draws with probabilities of a Dirichlet distribution."""
-
-    def __init__(self, total_count: Any, concentration: Any, validate_args: bool = False,
-                 allow_nan_stats: bool = True, name: str = "DirichletMultinomial") -> None:  # fmt: skip
-        self.concentration, self.total_count = floats(concentration, total_count)
-        self._weights = self.concentration
-        super().__init__(name, concentration=self.concentration, total_count=self.total_count)
-
-    @property
-    def total_concentration(self) -> Tensor:
-        """The sum along the last axis."""
-        return _total(self.concentration)
-
-    def _share(self) -> Tensor:
-        return self.concentration / tf.expand_dims(self.total_concentration, -1)
-
-    def sample(self, sample_shape: Any = (), seed: Any = None, name: str | None = None) -> Tensor:
-        """Counts: of the shape asked for, followed by that of the parameters."""
-        shape = tf.reshape(tf.convert_to_tensor(sample_shape, dtype=tf.int32), [-1])
-        other = None if seed is None else seed + 1
-        return self._drawn(shape, log(Dirichlet(self.concentration + self._like()).sample(shape, other)), seed)
-
-    def log_prob(self, value: Any, name: str | None = None) -> Tensor:
-        """The logarithm of the probability of counts."""
-        value = tf.convert_to_tensor(value, dtype=self.dtype)
-        ordered = _lbeta(self.concentration + value) - _lbeta(self.concentration)
-        return ordered + _log_combinations(self.total_count, value)
-
-    def variance(self, name: str | None = None) -> Tensor:
-        """The variance of each count."""
-        c = self.total_concentration
-        return self.mean() * (1 - self._share()) * tf.expand_dims((self.total_count + c) / (1 + c), -1)
 
 
 @RegisterKL(MultivariateNormalDiag, MultivariateNormalDiag)

@@ -260,49 +260,6 @@ def bidirectional_dynamic_rnn(
     return (ahead[0], outputs), (ahead[1], back[1])
 
 
-def static_bidirectional_rnn(
-    cell_fw: Any,
-    cell_bw: Any,
-    inputs: Sequence[Any],
-    initial_state_fw: Any = None,
-    initial_state_bw: Any = None,
-    dtype: Any = None,
-    sequence_length: Any = None,
-    scope: Any = None,
-) -> tuple[list[Any], Any, Any]:
-    """One cell applied to a list of inputs, and another one to the same list backwards; see `static_rnn`.
-
-    Returns
-    -------
-    outputs : list of tensor
-        At each step the outputs of both cells side by side.
-    state_fw, state_bw : structure of tensors
-    """
-    if not isinstance(inputs, (list, tuple)):
-        raise TypeError("inputs must be a sequence")
-    if not inputs:
-        raise ValueError("inputs must not be empty")
-    with variable_scope(scope or "bidirectional_rnn"):
-        with variable_scope("fw") as own:
-            ahead, state_fw = static_rnn(cell_fw, inputs, initial_state_fw, dtype, sequence_length, own)
-        with variable_scope("bw") as own:
-            turned = _reversed_list(inputs, sequence_length)
-            back, state_bw = static_rnn(cell_bw, turned, initial_state_bw, dtype, sequence_length, own)
-        outputs = [
-            nest.map_structure(lambda a, b: tf.concat([a, b], 1), a, b)
-            for a, b in zip(ahead, _reversed_list(back, sequence_length), strict=True)
-        ]
-    return outputs, state_fw, state_bw
-
-
-def _reversed_list(rows: Sequence[Any], lengths: Any) -> list[Any]:
-    if lengths is None:
-        return list(rows[::-1])
-    columns = zip(*[nest.flatten(row) for row in rows], strict=True)
-    turned = [tf.unstack(_reversed(tf.stack(column), lengths, 0), num=len(rows)) for column in columns]
-    return [nest.pack_sequence_as(rows[0], row) for row in zip(*turned, strict=True)]
-
-
 def raw_rnn(
     cell: Any,
     loop_fn: Callable[..., Any],
@@ -368,4 +325,4 @@ def _nothing(cell: Any, emitted: Any, batch_size: Any, dtype: Any) -> Structure[
     )
 
 
-__all__ = ["bidirectional_dynamic_rnn", "dynamic_rnn", "raw_rnn", "static_bidirectional_rnn", "static_rnn"]
+__all__ = ["bidirectional_dynamic_rnn", "dynamic_rnn", "raw_rnn", "static_rnn"]

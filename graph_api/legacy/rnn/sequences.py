@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,7 +11,6 @@ from engine.core.value import dtype_of, shape_of
 from engine.runtime.errors import ShapeError
 from graph_api.convert import convert_to_tensor
 from graph_api.graph import get_default_graph
-from graph_api.legacy.rnn.loops import static_rnn
 from graph_api.scopes import get_variable_scope, variable_scope
 from graph_api.tensor import Tensor
 
@@ -186,15 +184,6 @@ def rnn_decoder(
     return outputs, state
 
 
-def basic_rnn_seq2seq(
-    encoder_inputs: Sequence[Any], decoder_inputs: Sequence[Any], cell: Any, dtype: Any = "float32", scope: Any = None
-) -> tuple[list[Any], Any]:
-    """One cell reads a list of inputs; a copy of it, with variables of its own, begins where that ended."""
-    with variable_scope(scope or "basic_rnn_seq2seq"):
-        _, state = static_rnn(copy.deepcopy(cell), encoder_inputs, dtype=dtype)
-        return rnn_decoder(decoder_inputs, state, cell)
-
-
 __all__ = [
-    "basic_rnn_seq2seq", "rnn_decoder", "sequence_loss", "sequence_loss_by_example", "summed_sequence_loss",
+    "rnn_decoder", "sequence_loss", "sequence_loss_by_example", "summed_sequence_loss",
 ]  # fmt: skip

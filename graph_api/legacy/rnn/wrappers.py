@@ -253,19 +253,6 @@ class ResidualWrapper(_Wrapper):
         return nest.pack_sequence_as(output, [tf.add(x, y) for x, y in pairs]), new
 
 
-class DeviceWrapper(_Wrapper):
-    """A cell whose operations are noted to belong to a device. There is one."""
-
-    def __init__(self, cell: Any, device: str) -> None:
-        super().__init__(cell)
-        self._device = device
-
-    def __call__(self, inputs: Any, state: Any, scope: Any = None, **kwargs: Any) -> tuple[Any, ...]:  # type: ignore[override]
-        """The output and the new state."""
-        with get_default_graph().device(self._device):
-            return self._inner(inputs, state, scope)
-
-
 __all__ = [
-    "DeviceWrapper", "DropoutWrapper", "MultiRNNCell", "ResidualWrapper",
+    "DropoutWrapper", "MultiRNNCell", "ResidualWrapper",
 ]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -59,9 +60,8 @@ def arg_scoped_arguments(func: Callable[..., Any]) -> tuple[str, ...]:
     """The names of the arguments for which `arg_scope` can give a function defaults."""
     if not has_arg_scope(func):
         raise ValueError(f"{_name(func)} is not decorated with @add_arg_scope")
-    code = _key(func).__code__
-    first = code.co_argcount - len(_key(func).__defaults__ or ())
-    return tuple(code.co_varnames[first : code.co_argcount])
+    parameters = inspect.signature(_key(func)).parameters.values()
+    return tuple([p.name for p in parameters if p.default is not p.empty])
 
 
 @contextmanager

@@ -6,6 +6,7 @@ Their variables are called ``weights`` and ``biases``, and are in the collection
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -46,23 +47,52 @@ def _relu(x: Any) -> Operand:
     return tf.relu(x)
 
 
-@add_arg_scope
-def fully_connected(
-    inputs: Any,
-    num_outputs: int,
-    activation_fn: Any = _relu,
-    normalizer_fn: Any = None,
-    normalizer_params: Any = None,
-    weights_initializer: Any = _XAVIER,
-    weights_regularizer: Any = None,
-    biases_initializer: Any = ZEROS,
-    biases_regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
-    scope: Any = None,
-) -> Operand:
+_BEHIND = (
+    "activation_fn normalizer_fn normalizer_params weights_initializer weights_regularizer biases_initializer "
+    "biases_regularizer reuse variables_collections outputs_collections trainable scope"
+)
+_WINDOWS = "inputs num_outputs kernel_size stride padding data_format"
+_DEFAULTS: dict[str, Any] = {
+    **dict.fromkeys(_BEHIND.split()),
+    "activation_fn": _relu,
+    "weights_initializer": _XAVIER,
+    "biases_initializer": ZEROS,
+    "trainable": True,
+    "stride": 1,
+    "padding": "SAME",
+    "data_format": "NHWC",
+    "rate": 1,
+    "depth_multiplier": 1,
+    "pointwise_initializer": None,
+    "conv_dims": None,
+}
+"""Of all arguments of layers with weights that have defaults."""
+
+
+def _layer(arguments: str, **defaults: Any) -> Callable[[Callable[..., Operand]], Callable[..., Operand]]:
+    """Decorator: a function of all arguments of a layer with weights, by name, as the layer with these arguments."""
+    either = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    known = {**_DEFAULTS, **defaults}
+    parameters = [
+        inspect.Parameter(name, either, default=known.get(name, inspect.Parameter.empty)) for name in arguments.split()
+    ]
+    signature = inspect.Signature(parameters)
+
+    def decorate(make: Callable[..., Operand]) -> Callable[..., Operand]:
+        @functools.wraps(make)
+        def layer(*args: Any, **kwargs: Any) -> Operand:
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            return make(**bound.arguments)
+
+        layer.__signature__ = signature  # type: ignore[attr-defined]
+        return add_arg_scope(layer)
+
+    return decorate
+
+
+@_layer(f"inputs num_outputs {_BEHIND}")
+def fully_connected(**given: Any) -> Operand:
     """``activation_fn(normalizer_fn(inputs @ weights + biases))``.
 
     Parameters
@@ -95,34 +125,14 @@ def fully_connected(
     ...     print(y.shape, [v.name for v in tf.trainable_variables()])
     (2, 4) ['fully_connected/weights:0', 'fully_connected/biases:0']
     """
-    if not isinstance(num_outputs, int):
-        raise ValueError(f"num_outputs type should be one of {(int,)}, got {type(num_outputs).__name__}.")
-    return weighted(plain.Dense, "fully_connected", locals(), units=num_outputs)
+    outputs = given["num_outputs"]
+    if not isinstance(outputs, int):
+        raise ValueError(f"num_outputs type should be one of {(int,)}, got {type(outputs).__name__}.")
+    return weighted(plain.Dense, "fully_connected", given, units=outputs)
 
 
-@add_arg_scope
-def convolution(
-    inputs: Any,
-    num_outputs: int,
-    kernel_size: Any,
-    stride: Any = 1,
-    padding: str = "SAME",
-    data_format: str | None = None,
-    rate: Any = 1,
-    activation_fn: Any = _relu,
-    normalizer_fn: Any = None,
-    normalizer_params: Any = None,
-    weights_initializer: Any = _XAVIER,
-    weights_regularizer: Any = None,
-    biases_initializer: Any = ZEROS,
-    biases_regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
-    scope: Any = None,
-    conv_dims: int | None = None,
-) -> Operand:
+@_layer(f"{_WINDOWS} rate {_BEHIND} conv_dims", data_format=None)
+def convolution(**given: Any) -> Operand:
     """``activation_fn(normalizer_fn(convolution(inputs, weights) + biases))``, of sequences, images or volumes.
 
     Parameters
@@ -137,12 +147,12 @@ def convolution(
     activation_fn, normalizer_fn, ..., scope
         As in `fully_connected`; the default scope is ``"Conv"``.
     """
-    shape = shape_of(convert_to_tensor(inputs))
+    shape, dims = shape_of(convert_to_tensor(given["inputs"])), given["conv_dims"]
     rank = None if shape is None else len(shape) - 2
-    if rank not in (1, 2, 3) or conv_dims not in (None, rank):
-        raise ValueError(f"Convolution expects input with rank {(conv_dims or 2) + 2}, got {shape}")
+    if rank not in (1, 2, 3) or dims not in (None, rank):
+        raise ValueError(f"Convolution expects input with rank {(dims or 2) + 2}, got {shape}")
     kind = (plain.Conv1D, plain.Conv2D, plain.Conv3D)[rank - 1]
-    return weighted(kind, "Conv", locals(), dilation_rate=rate)
+    return weighted(kind, "Conv", given, dilation_rate=given["rate"])
 
 
 def _of_dims(dims: int, name: str) -> Callable[..., Any]:
@@ -160,66 +170,28 @@ convolution1d, convolution2d, convolution3d = (_of_dims(d, f"convolution{d}d") f
 conv1d, conv2d, conv3d = convolution1d, convolution2d, convolution3d
 
 
-@add_arg_scope
-def conv2d_transpose(
-    inputs: Any,
-    num_outputs: int,
-    kernel_size: Any,
-    stride: Any = 1,
-    padding: str = "SAME",
-    data_format: str = "NHWC",
-    activation_fn: Any = _relu,
-    normalizer_fn: Any = None,
-    normalizer_params: Any = None,
-    weights_initializer: Any = _XAVIER,
-    weights_regularizer: Any = None,
-    biases_initializer: Any = ZEROS,
-    biases_regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
-    scope: Any = None,
-) -> Operand:
+@_layer(f"{_WINDOWS} {_BEHIND}")
+def conv2d_transpose(**given: Any) -> Operand:
     """The transpose of a convolution of images; arguments as in `convolution`, default scope ``"Conv2d_transpose"``."""
-    return weighted(plain.Conv2DTranspose, "Conv2d_transpose", locals())
+    return weighted(plain.Conv2DTranspose, "Conv2d_transpose", given)
 
 
-@add_arg_scope
-def separable_conv2d(
-    inputs: Any,
-    num_outputs: int,
-    kernel_size: Any,
-    depth_multiplier: int = 1,
-    stride: Any = 1,
-    padding: str = "SAME",
-    data_format: str = "NHWC",
-    rate: Any = 1,
-    activation_fn: Any = _relu,
-    normalizer_fn: Any = None,
-    normalizer_params: Any = None,
-    weights_initializer: Any = _XAVIER,
-    pointwise_initializer: Any = None,
-    weights_regularizer: Any = None,
-    biases_initializer: Any = ZEROS,
-    biases_regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
-    scope: Any = None,
-) -> Operand:
+@_layer(
+    "inputs num_outputs kernel_size depth_multiplier stride padding data_format rate "
+    + _BEHIND.replace("weights_initializer", "weights_initializer pointwise_initializer")
+)
+def separable_conv2d(**given: Any) -> Operand:
     """A convolution of each channel, then one of single points; arguments as in `convolution`."""
-    if num_outputs is None:
+    if given["num_outputs"] is None:
         raise NotImplementedError("separable_conv2d: without `num_outputs`, use tf.nn.depthwise_conv2d")
     return weighted(
         plain.SeparableConv2D,
         "SeparableConv2d",
-        locals(),
+        given,
         ("depthwise", "pointwise"),
-        dilation_rate=rate,
-        depth_multiplier=depth_multiplier,
-        pointwise_initializer=pointwise_initializer or weights_initializer,
+        dilation_rate=given["rate"],
+        depth_multiplier=given["depth_multiplier"],
+        pointwise_initializer=given["pointwise_initializer"] or given["weights_initializer"],
     )
 
 
