@@ -51,7 +51,7 @@ TRUTHS: dict[str, Callable[..., Any]] = {
     "softplus": lambda x: EXACT.log1p(EXACT.exp(x)),
     "log_sigmoid": lambda x: -EXACT.log1p(EXACT.exp(-x)),
 }
-BOUNDS = {"tanh": 1.5, "sinh": 1.5, "erfc": 1.9, "ndtr": 1.9}
+BOUNDS = {"tanh": 1.9, "sinh": 1.9, "pow": 1.5, "erfc": 1.9, "ndtr": 1.9}
 """In units of the last place; 1 for the others."""
 DOMAINS: dict[str, Callable[[Any], Any]] = {
     "log": lambda x: x > 0,
@@ -129,8 +129,9 @@ def test_functions_are_right_to_the_last_place(name: str, dtype: Any) -> None:
     with np.errstate(all="ignore"):
         found = getattr(elementary, name)(*given)
     assert found.dtype == dtype
-    # float32 is rounded once, from numbers of which the next places are right
-    bound = BOUNDS.get(name, 1.0) if dtype == np.float64 else 0.501
+    # float32 without steps of its own is rounded once, from numbers of which the next places are right
+    once = dtype == np.float32 and FUNCTIONS[name].short is None
+    bound = 0.501 if once else BOUNDS.get(name, 1.0)
     worst = max(
         (error(y, TRUTHS[name](*[EXACT.mpf(float(x)) for x in xs])), xs, y)
         for y, *xs in zip(found, *given, strict=True)

@@ -54,169 +54,250 @@ static __attribute__((noinline)) int complaints(const double *x, const double *y
 
 typedef int Kernel(char *const *args, npy_intp count, const Limits *limits);
 
-#define PASTED(NAME, BYTES) NAME##_##BYTES
-#define PASTE(NAME, BYTES) PASTED(NAME, BYTES)
-#define NAMED(NAME) PASTE(NAME, BYTES)
+/* In double precision what a function of single precision does not do, of a few numbers. */
+static __attribute__((noinline)) int widely(
+    Kernel *kernel, int operands, const float *xs, const float *ys, const npy_int32 *odd, float *outs, int count, const Limits *limits)
+{
+    double some[3][2 * MOST_LANES * WAYS];
+    char *args[3] = {(char *)some[0], (char *)some[operands - 1], (char *)some[2]};
+    int places[2 * MOST_LANES * WAYS], found = 0;
+    for (int i = 0; i < count; i++) {
+        places[found] = i;
+        found += odd[i] != 0;
+    }
+    for (int i = 0; i < count; i++) {
+        const int place = places[i < found ? i : 0];
+        some[0][i] = xs[place];
+        some[1][i] = ys[place];
+    }
+    args[operands] = (char *)some[2];
+    const int half = count / 2;
+    kernel(args, found > half ? count : half, limits);
+    for (int i = 0; i < found; i++) {
+        outs[places[i]] = (float)some[2][i];
+        some[2][i] = outs[places[i]];
+    }
+    return complaints(some[0], some[1], some[2], found, limits);
+}
+
+/* Names of a width of vectors, and of their elements: d or f. */
+#define PASTED(NAME, KIND, BYTES) NAME##_##KIND##_##BYTES
+#define PASTE(NAME, KIND, BYTES) PASTED(NAME, KIND, BYTES)
+#define NAMED(NAME) PASTE(NAME, KIND, BYTES)
+#define KERNEL(NAME, T) PASTE(all_##NAME, T, BYTES)
+#define V NAMED(Numbers)
+#define U NAMED(Bits)
+#define M NAMED(Masks)
+#define SELECT NAMED(select)
+#define LARGER NAMED(larger)
+#define SMALLER NAMED(smaller)
+#define ROOT NAMED(root)
+#define ANY NAMED(any)
+#define LANES ((int)(BYTES / sizeof((V){0}[0])))
+#define NUMBER(X) ((V){0} + (X))
+#define BITS(X) ((U){0} + (X##u))
+#define INLINED TARGET INLINE
+#define RARE TARGET static __attribute__((noinline))
 
 /* Whether results of a function that may underflow have to be looked at, or only those that are not finite. */
 #define ODD(OUT) ((M)((OUT) - (OUT) != NUMBER(0)))
 #define ODD_OR_SMALL(OUT) (ODD(OUT) | ((M)((V)((U)(OUT) & BITS(0x7fffffffffffffff)) < least)))
 
-#define BEGIN \
-    const npy_intp item = sizeof(ITEM); \
-    const V least = *(const double *)&limits->least - NUMBER(0); \
-    int raised = 0; \
-    (void)least;
-
-#define LOOK(X, Y, ODD) \
-    if (ANY(ODD(out[0]) | ODD(out[1]))) { \
-        double some[3][MOST_LANES * WAYS]; \
-        memcpy(some[0], X, WAYS * BYTES); \
-        memcpy(some[1], Y, WAYS * BYTES); \
-        memcpy(some[2], out, WAYS * BYTES); \
-        raised |= complaints(some[0], some[1], some[2], WAYS * LANES, limits); \
-    }
-
-#define LOAD_d(PLACE) \
-    ({ \
-        V there; \
-        memcpy(&there, PLACE, BYTES); \
-        there; \
-    })
+#define LOAD_d(PLACE) (*(const Loose_d *)(PLACE))
 /* Where the compiler takes the long way from floats to doubles, the width says the short one. */
 #define LOAD_f(PLACE) WIDENED(PLACE)
-#define STORE_d(PLACE, OUT) memcpy(PLACE, &OUT, BYTES);
+#define STORE_d(PLACE, OUT) *(Loose_d *)(PLACE) = OUT;
 #define STORE_f(PLACE, OUT) \
     NARROWED(PLACE, OUT); \
     OUT = WIDENED(PLACE);
 #define ITEM_d npy_double
 #define ITEM_f npy_float
+#define FROM(LOAD, J) {LOAD(args[J] + at), LOAD(args[J] + at + LANES * item)}
+#define GIVEN2 x, y
 
-#define STEP (WAYS * LANES * item)
-#define KERNEL1(NAME, T, ODD) \
-    TARGET static int NAMED(all_##NAME##_##T)(char *const *args, npy_intp count, const Limits *limits) \
+#define LOOPED(NAME, T, OPERANDS, LAST, GIVEN, ODD) \
+    TARGET static int KERNEL(NAME, T)(char *const *args, npy_intp count, const Limits *limits) \
     { \
-        typedef ITEM_##T ITEM; \
-        BEGIN \
-        for (npy_intp at = 0; at < count * item; at += STEP) { \
-            const V x[WAYS] = {LOAD_##T(args[0] + at), LOAD_##T(args[0] + at + LANES * item)}; \
+        const npy_intp item = sizeof(ITEM_##T); \
+        const V least = limits->least - NUMBER(0); \
+        int raised = 0; \
+        (void)least; \
+        for (npy_intp at = 0; at < count * item; at += WAYS * LANES * item) { \
+            const V x[WAYS] = FROM(LOAD_##T, 0); \
+            const V y[WAYS] = FROM(LOAD_##T, LAST); \
             V out[WAYS]; \
-            NAMED(NAME##_##T)(x, out); \
-            STORE_##T(args[1] + at, out[0]) \
-            STORE_##T(args[1] + at + LANES * item, out[1]) \
-            LOOK(x, x, ODD) \
+            NAMED(NAME##_##T)(GIVEN, out); \
+            STORE_##T(args[OPERANDS] + at, out[0]) \
+            STORE_##T(args[OPERANDS] + at + LANES * item, out[1]) \
+            if (ANY(ODD(out[0]) | ODD(out[1]))) { \
+                double some[3][MOST_LANES * WAYS]; \
+                memcpy(some[0], x, WAYS * BYTES); \
+                memcpy(some[1], y, WAYS * BYTES); \
+                memcpy(some[2], out, WAYS * BYTES); \
+                raised |= complaints(some[0], some[1], some[2], WAYS * LANES, limits); \
+            } \
         } \
         return raised; \
     }
-#define KERNEL2(NAME, T, ODD) \
-    TARGET static int NAMED(all_##NAME##_##T)(char *const *args, npy_intp count, const Limits *limits) \
+#define KERNEL1(NAME, T, ODD) LOOPED(NAME, T, 1, 0, x, ODD)
+#define KERNEL2(NAME, T, ODD) LOOPED(NAME, T, 2, 1, GIVEN2, ODD)
+
+#define SHORT_LOOP(NAME, OPERANDS, LAST, GIVEN) \
+    TARGET static int KERNEL(NAME, f)(char *const *args, npy_intp count, const Limits *limits) \
     { \
-        typedef ITEM_##T ITEM; \
-        BEGIN \
-        for (npy_intp at = 0; at < count * item; at += STEP) { \
-            const V x[WAYS] = {LOAD_##T(args[0] + at), LOAD_##T(args[0] + at + LANES * item)}; \
-            const V y[WAYS] = {LOAD_##T(args[1] + at), LOAD_##T(args[1] + at + LANES * item)}; \
+        const npy_intp item = sizeof(float); \
+        int raised = 0; \
+        for (npy_intp at = 0; at < count * item; at += WAYS * BYTES) { \
+            const V x[WAYS] = FROM(LOAD_d, 0); \
+            const V y[WAYS] = FROM(LOAD_d, LAST); \
             V out[WAYS]; \
-            NAMED(NAME##_##T)(x, y, out); \
-            STORE_##T(args[2] + at, out[0]) \
-            STORE_##T(args[2] + at + LANES * item, out[1]) \
-            LOOK(x, y, ODD) \
+            M odd[WAYS]; \
+            NAMED(NAME##_short)(GIVEN, out, odd); \
+            if (ANY(odd[0] | odd[1])) { \
+                float xs[WAYS * LANES], ys[WAYS * LANES], outs[WAYS * LANES]; \
+                npy_int32 odds[WAYS * LANES]; \
+                memcpy(xs, x, sizeof(xs)); \
+                memcpy(ys, y, sizeof(ys)); \
+                memcpy(outs, out, sizeof(outs)); \
+                memcpy(odds, odd, sizeof(odds)); \
+                raised |= widely(KERNEL(NAME, d), OPERANDS, xs, ys, odds, outs, WAYS * LANES, limits); \
+                memcpy(out, outs, sizeof(outs)); \
+            } \
+            STORE_d(args[OPERANDS] + at, out[0]) \
+            STORE_d(args[OPERANDS] + at + BYTES, out[1]) \
         } \
         return raised; \
     }
+#define SHORT1(NAME) SHORT_LOOP(NAME, 1, 0, x)
+#define SHORT2(NAME) SHORT_LOOP(NAME, 2, 1, GIVEN2)
 
-#define V NAMED(Numbers)
-#define U NAMED(Bits)
-#define M NAMED(Masks)
-#define HALF NAMED(Halves)
-#define LANES (BYTES / 8)
-#define NUMBER(X) ((V){0} + (X))
-#define BITS(X) ((U){0} + (X##u))
-#define INLINED TARGET INLINE
-#define RARE TARGET static __attribute__((noinline))
-#define TYPES \
-    typedef double V __attribute__((vector_size(BYTES))); \
-    typedef npy_uint64 U __attribute__((vector_size(BYTES))); \
-    typedef npy_int64 M __attribute__((vector_size(BYTES))); \
-    typedef float HALF __attribute__((vector_size(BYTES / 2)));
+#define TYPES(NUMBER_, KIND_, BITS_) \
+    typedef NUMBER_ PASTE(Numbers, KIND_, BYTES) __attribute__((vector_size(BYTES))); \
+    typedef NUMBER_ PASTE(Loose, KIND_, BYTES) __attribute__((vector_size(BYTES), aligned(1), may_alias)); \
+    typedef npy_uint##BITS_ PASTE(Bits, KIND_, BYTES) __attribute__((vector_size(BYTES))); \
+    typedef npy_int##BITS_ PASTE(Masks, KIND_, BYTES) __attribute__((vector_size(BYTES)));
+#define Loose_d NAMED(Loose)
+#define BOTH_TYPES TYPES(double, d, 64) TYPES(float, f, 32)
+
+/* What a machine has for a vector of its own type, R, of which the instructions end in S. */
+#define DONE(NAME, RESULT, GIVEN, K, ...) \
+    INLINED PASTE(RESULT, K, BYTES) PASTE(NAME, K, BYTES) GIVEN { return (PASTE(RESULT, K, BYTES))(__VA_ARGS__); }
+#define PAIR(TYPE, K) (const PASTE(TYPE, K, BYTES) x, const PASTE(TYPE, K, BYTES) y)
+#define CHOICE(K) (const PASTE(Masks, K, BYTES) mask, const PASTE(Numbers, K, BYTES) x, const PASTE(Numbers, K, BYTES) y)
+#define ONE_OF(TYPE, K) (const PASTE(TYPE, K, BYTES) x)
+#define BITWISE(K) \
+    ((PASTE(Bits, K, BYTES))mask & (PASTE(Bits, K, BYTES))x) | (~(PASTE(Bits, K, BYTES))mask & (PASTE(Bits, K, BYTES))y)
+#define INSTRUCTIONS(K, P, S, R) \
+    DONE(larger, Numbers, PAIR(Numbers, K), K, P##_max_##S((R)x, (R)y)) \
+    DONE(smaller, Numbers, PAIR(Numbers, K), K, P##_min_##S((R)x, (R)y)) \
+    DONE(root, Numbers, ONE_OF(Numbers, K), K, P##_sqrt_##S((R)x))
+#define WHETHER(K, FOUND) \
+    INLINED int PASTE(any, K, BYTES) ONE_OF(Masks, K) { return (FOUND) != 0; }
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 
 #define BYTES 16
 #define TARGET
-TYPES
+BOTH_TYPES
+DONE(select, Numbers, CHOICE(d), d, BITWISE(d))
+DONE(select, Numbers, CHOICE(f), f, BITWISE(f))
+INSTRUCTIONS(d, _mm, pd, __m128d)
+INSTRUCTIONS(f, _mm, ps, __m128)
+WHETHER(d, _mm_movemask_pd((__m128d)x))
+WHETHER(f, _mm_movemask_ps((__m128)x))
 #define WIDENED(PLACE) ((V)_mm_cvtps_pd(_mm_castsi128_ps(_mm_loadl_epi64((const __m128i *)(PLACE)))))
 #define NARROWED(PLACE, X) _mm_storel_epi64((__m128i *)(PLACE), _mm_castps_si128(_mm_cvtpd_ps((__m128d)(X))))
-#define SELECT(MASK, X, Y) ((V)(((U)(MASK) & (U)(X)) | (~(U)(MASK) & (U)(Y))))
-#define LARGER(X, Y) ((V)_mm_max_pd((__m128d)(X), (__m128d)(Y)))
-#define SMALLER(X, Y) ((V)_mm_min_pd((__m128d)(X), (__m128d)(Y)))
-#define ROOT(X) ((V)_mm_sqrt_pd((__m128d)(X)))
-#define ANY(MASK) _mm_movemask_pd((__m128d)(MASK))
+#define KIND d
 #include <elementary_functions.h>
+#undef KIND
+#define KIND f
+#define SHORT
+#include <elementary_functions.h>
+#undef KIND
+#undef SHORT
 #undef BYTES
 #undef TARGET
 #undef WIDENED
 #undef NARROWED
-#undef SELECT
-#undef LARGER
-#undef SMALLER
-#undef ROOT
-#undef ANY
 
 #define BYTES 32
 #define TARGET __attribute__((target("avx2")))
-TYPES
+BOTH_TYPES
+DONE(select, Numbers, CHOICE(d), d, _mm256_blendv_pd((__m256d)y, (__m256d)x, (__m256d)mask))
+DONE(select, Numbers, CHOICE(f), f, _mm256_blendv_ps((__m256)y, (__m256)x, (__m256)mask))
+INSTRUCTIONS(d, _mm256, pd, __m256d)
+INSTRUCTIONS(f, _mm256, ps, __m256)
+WHETHER(d, _mm256_movemask_pd((__m256d)x))
+WHETHER(f, _mm256_movemask_ps((__m256)x))
 #define WIDENED(PLACE) ((V)_mm256_cvtps_pd(_mm_loadu_ps((const float *)(PLACE))))
 #define NARROWED(PLACE, X) _mm_storeu_ps((float *)(PLACE), _mm256_cvtpd_ps((__m256d)(X)))
-#define SELECT(MASK, X, Y) ((V)_mm256_blendv_pd((__m256d)(Y), (__m256d)(X), (__m256d)(MASK)))
-#define LARGER(X, Y) ((V)_mm256_max_pd((__m256d)(X), (__m256d)(Y)))
-#define SMALLER(X, Y) ((V)_mm256_min_pd((__m256d)(X), (__m256d)(Y)))
-#define ROOT(X) ((V)_mm256_sqrt_pd((__m256d)(X)))
-#define ANY(MASK) _mm256_movemask_pd((__m256d)(MASK))
+#define KIND d
 #include <elementary_functions.h>
+#undef KIND
+#define KIND f
+#define SHORT
+#include <elementary_functions.h>
+#undef KIND
+#undef SHORT
 #undef BYTES
 #undef TARGET
 #undef WIDENED
 #undef NARROWED
-#undef SELECT
-#undef LARGER
-#undef SMALLER
-#undef ROOT
-#undef ANY
 
 #define BYTES 64
 #define TARGET __attribute__((target("avx512f,avx512dq")))
-TYPES
+BOTH_TYPES
+DONE(select, Numbers, CHOICE(d), d, _mm512_mask_blend_pd(_mm512_movepi64_mask((__m512i)mask), (__m512d)y, (__m512d)x))
+DONE(select, Numbers, CHOICE(f), f, _mm512_mask_blend_ps(_mm512_movepi32_mask((__m512i)mask), (__m512)y, (__m512)x))
+INSTRUCTIONS(d, _mm512, pd, __m512d)
+INSTRUCTIONS(f, _mm512, ps, __m512)
+WHETHER(d, _mm512_movepi64_mask((__m512i)x))
+WHETHER(f, _mm512_movepi32_mask((__m512i)x))
 #define WIDENED(PLACE) ((V)_mm512_cvtps_pd(_mm256_loadu_ps((const float *)(PLACE))))
 #define NARROWED(PLACE, X) _mm256_storeu_ps((float *)(PLACE), _mm512_cvtpd_ps((__m512d)(X)))
-#define SELECT(MASK, X, Y) ((V)_mm512_mask_blend_pd(_mm512_movepi64_mask((__m512i)(MASK)), (__m512d)(Y), (__m512d)(X)))
-#define LARGER(X, Y) ((V)_mm512_max_pd((__m512d)(X), (__m512d)(Y)))
-#define SMALLER(X, Y) ((V)_mm512_min_pd((__m512d)(X), (__m512d)(Y)))
-#define ROOT(X) ((V)_mm512_sqrt_pd((__m512d)(X)))
-#define ANY(MASK) _mm512_movepi64_mask((__m512i)(MASK))
+#define KIND d
 #include <elementary_functions.h>
+#undef KIND
+#define KIND f
+#define SHORT
+#include <elementary_functions.h>
+#undef KIND
+#undef SHORT
 #else
 #define BYTES 16
 #define TARGET
-TYPES
+BOTH_TYPES
+typedef float Halves __attribute__((vector_size(BYTES / 2)));
+#define PLAIN(K, ROOTS, FOUND) \
+    DONE(select, Numbers, CHOICE(K), K, BITWISE(K)) \
+    DONE(larger, Numbers, PAIR(Numbers, K), K, PASTE(select, K, BYTES)(x > y, x, y)) \
+    DONE(smaller, Numbers, PAIR(Numbers, K), K, PASTE(select, K, BYTES)(x < y, x, y)) \
+    INLINED PASTE(Numbers, K, BYTES) PASTE(root, K, BYTES) ONE_OF(Numbers, K) { return (PASTE(Numbers, K, BYTES))ROOTS; } \
+    WHETHER(K, FOUND)
+#define ROOTS_d {sqrt(x[0]), sqrt(x[1])}
+#define ROOTS_f {sqrtf(x[0]), sqrtf(x[1]), sqrtf(x[2]), sqrtf(x[3])}
+PLAIN(d, ROOTS_d, x[0] | x[1])
+PLAIN(f, ROOTS_f, x[0] | x[1] | x[2] | x[3])
 #define WIDENED(PLACE) \
     ({ \
-        HALF there; \
+        Halves there; \
         memcpy(&there, PLACE, BYTES / 2); \
         __builtin_convertvector(there, V); \
     })
 #define NARROWED(PLACE, X) \
     ({ \
-        const HALF there = __builtin_convertvector(X, HALF); \
+        const Halves there = __builtin_convertvector(X, Halves); \
         memcpy(PLACE, &there, BYTES / 2); \
     })
-#define SELECT(MASK, X, Y) ((V)(((U)(MASK) & (U)(X)) | (~(U)(MASK) & (U)(Y))))
-#define LARGER(X, Y) SELECT((X) > (Y), X, Y)
-#define SMALLER(X, Y) SELECT((X) < (Y), X, Y)
-#define ROOT(X) ((V){sqrt((X)[0]), sqrt((X)[1])})
-#define ANY(MASK) (((MASK)[0] | (MASK)[1]) != 0)
+#define KIND d
 #include <elementary_functions.h>
+#undef KIND
+#define KIND f
+#define SHORT
+#include <elementary_functions.h>
+#undef KIND
+#undef SHORT
 #endif
 
 /* ---- inner loops ------------------------------------------------------------------------------------------------- */
@@ -255,7 +336,7 @@ INLINE void loop_of(const Function *self, int both, char **args, npy_intp n, npy
 {
     Kernel *kernel = self->kernels[both][width];
     const Limits *limits = &self->limits[both];
-    const npy_intp item = both ? 8 : 4, lanes = (npy_intp)(2 * WAYS) << width;
+    const npy_intp item = both ? 8 : 4, lanes = (npy_intp)(both ? 2 * WAYS : 4 * WAYS) << width;
     const int nin = self->operands;
     int raised = 0, together = 1;
     npy_intp done = 0;

@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from engine.runtime.elementary.steps import DOUBLE, SINGLE, Format
+
 _TYPES = {"number": "V", "bits": "U", "mask": "M"}
 WAYS = 2
 """Vectors that take each step side by side: a step waits for the one before it longer than it takes."""
@@ -59,10 +61,12 @@ class Machine:
     ways : int
     rare : dict
         By function that is rarely called: its name, its number of operands, and its text.
+    form : Format
     """
 
-    def __init__(self, ways: int, rare: dict[Any, tuple[str, list[str]]]) -> None:
+    def __init__(self, ways: int, rare: dict[Any, tuple[str, list[str]]], form: Format = DOUBLE) -> None:
         self.lines: list[str] = []
+        self.format = form
         self._ways, self._rare = ways, rare
         self._known: dict[tuple[str, str], Symbol] = {}
         self._count = 0
@@ -85,9 +89,10 @@ class Machine:
         if isinstance(x, Symbol):
             return x.text
         if kind == "bits":
-            return f"BITS({x & (1 << 64) - 1:#x})"
+            return f"BITS({x & (1 << self.format.width) - 1:#x})"
         number = float(x)
-        text = "INFINITY" if math.isinf(number) else "NAN" if math.isnan(number) else number.hex().lstrip("-")
+        text = number.hex().lstrip("-") + ("f" if self.format is SINGLE else "")
+        text = "INFINITY" if math.isinf(number) else "NAN" if math.isnan(number) else text
         return f"NUMBER({'-' if math.copysign(1.0, number) < 0 else ''}{text})"
 
     def bits(self, x: Symbol) -> Symbol:
@@ -144,32 +149,41 @@ class Machine:
         return results if several else results[0]
 
 
-def _function(name: str, function: Any, single: bool, rare: dict[Any, Any]) -> list[str]:
-    machine, known = Machine(WAYS, rare), len(rare)
-    letters, precision = "xy"[: function.operands], "f" if single else "d"
+def _function(name: str, function: Any, kind: str, rare: dict[Any, Any]) -> list[str]:
+    """A function of ``kind`` "d", "f" (of float32 in double precision) or "short" (in its own)."""
+    machine, known = Machine(WAYS, rare, SINGLE if kind == "short" else DOUBLE), len(rare)
+    letters, count = "xy"[: function.operands], function.operands
     for each in letters:
-        machine.write(f"const V {each}# = {each}[#];".replace("[#]", "s[#]"))
-    value = function.steps(machine, *[Symbol(machine, f"{each}#", "number") for each in letters], single)
+        machine.write(f"const V {each}# = {each}s[#];")
+    given = [Symbol(machine, f"{each}#", "number") for each in letters]
+    if kind == "short":
+        value, odd = function.short(machine, *given)
+        machine.write(f"odd[#] = {'(M){0}' if odd is False else odd.text};")
+    else:
+        value = function.steps(machine, *given, kind == "f")
     machine.write(f"out[#] = {value.text};")
-    given = ", ".join([f"const V *{each}s" for each in letters])
+    results = ", ".join([f"const V *{each}s" for each in letters]) + ", V *out" + ", M *odd" * (kind == "short")
     before = [line for _, text in list(rare.values())[known:] for line in text]
-    head = f"INLINED void NAMED({name}_{precision})({given}, V *out)"
-    odd = "ODD_OR_SMALL" if function.underflows else "ODD"
-    kernel = f"KERNEL{function.operands}({name}, {precision}, {odd})"
+    head = f"INLINED void NAMED({name}_{kind})({results})"
+    looked = "ODD_OR_SMALL" if function.underflows else "ODD"
+    kernel = f"KERNEL{count}({name}, {kind}, {looked})"
+    if kind == "short":
+        kernel = f"SHORT{count}({name})"
     return [*before, head, "{", *[line.replace("[_", "[") for line in machine.lines], "}", kernel]
 
 
 def written(functions: dict[str, Any]) -> str:
-    """The text: each function in both precisions, and a table of them."""
+    """The text: each function in double precision, those that have steps in single precision, and a table of them."""
     rare: dict[Any, tuple[str, list[str]]] = {}
-    lines = [
-        line
-        for name, each in functions.items()
-        for single in (False, True)
-        for line in _function(name, each, single, rare)
-    ]
+
+    def all_of(kind: str, chosen: Callable[[Any], bool]) -> list[str]:
+        each = [_function(name, function, kind, rare) for name, function in functions.items() if chosen(function)]
+        return [line for lines in each for line in lines]
+
     rows = []
     for name, each in functions.items():
         facts = f'{each.operands}, "{each.numpy}", {each.has_pole:d}, {each.underflows:d}, "{each.steps.__doc__}"'
         rows.append(f"    X({name}, {facts})")
-    return "\n".join([*lines, "#undef EACH_FUNCTION", "#define EACH_FUNCTION(X) \\", " \\\n".join(rows), ""])
+    double = [*all_of("d", lambda each: True), *all_of("f", lambda each: each.short is None)]
+    text = ["#ifndef SHORT", *double, "#else", *all_of("short", lambda each: each.short is not None), "#endif"]
+    return "\n".join([*text, "#undef EACH_FUNCTION", "#define EACH_FUNCTION(X) \\", " \\\n".join(rows), ""])

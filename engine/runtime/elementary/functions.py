@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from engine.runtime.elementary import single as short_steps
 from engine.runtime.elementary.circular import arccos, arcsin, arctan, arctan2, cos, sin, tan
 from engine.runtime.elementary.steps import (
     HIGH,
@@ -57,6 +58,9 @@ class Function(NamedTuple):
         Whether an infinite result for finite operands is a pole, not an overflow.
     underflows : bool
         Whether a result that is too small for a normal number is an underflow; else it is near the operand.
+    short : callable, optional
+        ``short(machine, *operands)`` in single precision, and where it does not hold, which is computed in double
+        precision instead, and may call for a complaint; or False.
     """
 
     steps: Callable[..., Any]
@@ -64,6 +68,7 @@ class Function(NamedTuple):
     numpy: str
     has_pole: bool
     underflows: bool
+    short: Callable[..., Any] | None = None
 
 
 # ---- exponentials ----------------------------------------------------------------------------------------------------
@@ -662,7 +667,7 @@ def pow(m: Any, x: Any, y: Any, single: bool) -> Any:
     return m.rarely(odd, elsewhere, (x, y, exponent), _power(m, x, 0.0, exponent, single))
 
 
-FUNCTIONS = {
+_FUNCTIONS = {
     "exp": Function(exp, 1, "exp", False, True),
     "exp2": Function(exp2, 1, "exp2", False, True),
     "expm1": Function(expm1, 1, "expm1", False, False),
@@ -693,4 +698,5 @@ FUNCTIONS = {
     "softplus": Function(softplus, 1, "", False, True),
     "log_sigmoid": Function(log_sigmoid, 1, "", False, True),
 }
+FUNCTIONS = {name: each._replace(short=getattr(short_steps, name, None)) for name, each in _FUNCTIONS.items()}
 """By name."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from engine.runtime.elementary.functions import Function
+from engine.runtime.elementary.steps import DOUBLE, SINGLE, Format
 
 _PHRASES = {
     "divide": "divide by zero encountered",
@@ -24,17 +25,22 @@ _FLAGS = {"divide": 1, "over": 2, "under": 4, "invalid": 8}
 class Arrays:
     """Takes steps on arrays."""
 
-    @staticmethod
-    def bits(x: Any) -> Any:
+    def __init__(self, form: Format = DOUBLE) -> None:
+        self.format = form
+
+    def bits(self, x: Any) -> Any:
         """The bits of numbers."""
-        return np.asarray(x, np.float64).view(np.uint64)
+        return np.asarray(x, self.format.name).view(f"u{self.format.width // 8}")
 
-    @staticmethod
-    def number(bits: Any) -> Any:
+    def number(self, bits: Any) -> Any:
         """Numbers of bits."""
-        return bits.view(np.float64)
+        return bits.view(self.format.name)
 
-    select, sqrt = staticmethod(np.where), staticmethod(np.sqrt)
+    sqrt = staticmethod(np.sqrt)
+
+    def select(self, mask: Any, x: Any, y: Any) -> Any:
+        """The one number or the other."""
+        return np.where(mask, x, y).astype(self.format.name, copy=False)
 
     @staticmethod
     def larger(x: Any, y: Any) -> Any:
@@ -93,10 +99,9 @@ class Elementary:
         with np.errstate(all="ignore"):
             result = np.add(*arrays, **kw) if len(arrays) > 1 else np.positive(*arrays, **kw)
         chosen = np.broadcast_to(where, result.shape) if where is not True else ...
-        given = [np.broadcast_to(x, result.shape)[chosen].astype(np.float64) for x in arrays]
-        single = kind.char == "f"
+        given = [np.broadcast_to(x, result.shape)[chosen] for x in arrays]
         with np.errstate(all="ignore"):
-            found = np.asarray(self._function.steps(Arrays(), *given, single)).astype(kind)
+            found = self._found(given, kind.char == "f")
             told = self._complaints(given, found)
         for complaint in told:
             self._say(complaint)
@@ -106,6 +111,17 @@ class Elementary:
             out = np.asarray(result)
         out[chosen] = found
         return out
+
+    def _found(self, given: list[Any], single: bool) -> Any:
+        steps, short = self._function.steps, self._function.short if single else None
+        if short is None:
+            return np.asarray(steps(Arrays(), *[x.astype(np.float64) for x in given], single)).astype(given[0].dtype)
+        found, odd = short(Arrays(SINGLE), *given)
+        found, odd = np.asarray(found), np.broadcast_to(odd, given[0].shape)
+        if odd.any():
+            wide = steps(Arrays(), *[x[odd].astype(np.float64) for x in given], False)
+            found[odd] = np.asarray(wide).astype(np.float32)
+        return found
 
     def _result_type(self, operands: tuple[Any, ...], dtype: Any) -> np.dtype:
         if dtype is not None:

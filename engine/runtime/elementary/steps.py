@@ -3,13 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-MAGIC = 1.5 * 2.0**52
-"""Added to a number, it leaves no digits behind the point; the last bits then are those of an integer."""
-SIZE, SIGN, ONE = (1 << 63) - 1, 1 << 63, 1023 << 52
-HIGH = -1 << 27 & (1 << 64) - 1
-"""The bits of a number that leave it 26 digits, so that a product of two such numbers is exact."""
+
+class Format(NamedTuple):
+    """How numbers are held.
+
+    Attributes
+    ----------
+    name : str
+    width, places : int
+        Bits, and those of them behind the point.
+    magic : float
+        Added to a number, it leaves no digits behind the point; the last bits then are those of an integer.
+    high : int
+        The bits of a number that leave it so few digits that a product of two such numbers is exact.
+    """
+
+    name: str
+    width: int
+    places: int
+    magic: float
+    high: int
+
+    @property
+    def sign(self) -> int:
+        """The bit of the sign."""
+        return 1 << (self.width - 1)
+
+    @property
+    def one(self) -> int:
+        """The bits of 1."""
+        return ((1 << (self.width - self.places - 2)) - 1) << self.places
+
+
+DOUBLE = Format("d", 64, 52, 1.5 * 2.0**52, -1 << 27 & (1 << 64) - 1)
+SINGLE = Format("f", 32, 23, 1.5 * 2.0**23, -1 << 12 & (1 << 32) - 1)
+
+MAGIC, SIGN, ONE, HIGH = DOUBLE.magic, DOUBLE.sign, DOUBLE.one, DOUBLE.high
 INFINITY, NAN, LEAST = float("inf"), float("nan"), 2.0**-1022
 
 
@@ -30,12 +61,12 @@ def horner(x: Any, coefficients: Sequence[float]) -> Any:
 
 def size_of(m: Any, x: Any) -> Any:
     """A number without its sign."""
-    return m.number(m.bits(x) & SIZE)
+    return m.number(m.bits(x) & (m.format.sign - 1))
 
 
 def with_sign_of(m: Any, size: Any, x: Any) -> Any:
     """A number that is not negative, with the sign of another one."""
-    return m.number(m.bits(size) | (m.bits(x) & SIGN))
+    return m.number(m.bits(size) | (m.bits(x) & m.format.sign))
 
 
 def between(m: Any, low: float, x: Any, high: float) -> Any:
@@ -44,13 +75,13 @@ def between(m: Any, low: float, x: Any, high: float) -> Any:
 
 
 def power_of_2(m: Any, n: Any) -> Any:
-    """For a whole number from -1022 to 1023."""
-    return m.number((m.bits(n + MAGIC) << 52) + ONE)
+    """``2**n`` for a whole number of which that is a normal number."""
+    return m.number((m.bits(n + m.format.magic) << m.format.places) + m.format.one)
 
 
 def scaled_by(m: Any, x: Any, n: Any) -> Any:
-    """``x * 2**n`` for any whole number up to 2044 in size."""
-    half = (n * 0.5 + MAGIC) - MAGIC
+    """``x * 2**n`` for any whole number up to twice as large."""
+    half = (n * 0.5 + m.format.magic) - m.format.magic
     return x * power_of_2(m, half) * power_of_2(m, n - half)
 
 
@@ -62,8 +93,8 @@ def sum_of(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def parts_of(m: Any, x: Any) -> tuple[Any, Any]:
-    """A number as one of 26 digits and the rest."""
-    high = m.number(m.bits(x) & HIGH)
+    """A number as one of half the digits and the rest."""
+    high = m.number(m.bits(x) & m.format.high)
     return high, x - high
 
 
