@@ -63,7 +63,7 @@ setup(
         extension(
             "engine.runtime.elementary._elementary",
             [f"{ELEMENTARY}/_elementary.c"],
-            [f"{ELEMENTARY}/{name}.py" for name in ("functions", "circular", "steps", "c_source")],
+            [f"{ELEMENTARY}/{name}.py" for name in ("functions", "circular", "single", "steps", "c_source")],
         ),
         extension(
             "engine.executor._executor",

@@ -62,11 +62,15 @@ class Machine:
     rare : dict
         By function that is rarely called: its name, its number of operands, and its text.
     form : Format
+    single : bool
+        Whether results are rounded to single precision.
     """
 
-    def __init__(self, ways: int, rare: dict[Any, tuple[str, list[str]]], form: Format = DOUBLE) -> None:
+    def __init__(
+        self, ways: int, rare: dict[Any, tuple[str, list[str]]], form: Format = DOUBLE, single: bool = False
+    ) -> None:
         self.lines: list[str] = []
-        self.format = form
+        self.format, self.single = form, single
         self._ways, self._rare = ways, rare
         self._known: dict[tuple[str, str], Symbol] = {}
         self._count = 0
@@ -125,8 +129,8 @@ class Machine:
         It is a function in C, too: so its steps are not in the way of those that are often taken.
         """
         several = isinstance(others, tuple)
-        if function not in self._rare:
-            machine = Machine(1, self._rare)
+        if (key := (function, self.single)) not in self._rare:
+            machine = Machine(1, self._rare, self.format, self.single)
             found = function(machine, *[Symbol(machine, f"x{i}", "number") for i in range(len(operands))])
             values = [machine.operand(value, "number") for value in (found if several else (found,))]
             for i, value in enumerate(values):
@@ -134,14 +138,14 @@ class Machine:
             given = ", ".join([f"const V x{i}" for i in range(len(operands))])
             name = f"rare{len(self._rare)}"
             text = [f"RARE void NAMED({name})({given}, V *out)", "{", *machine.lines, "}"]
-            self._rare[function] = name, [line.replace("#", "_0") for line in text]
+            self._rare[key] = name, [line.replace("#", "_0") for line in text]
         self._count += 1
         name, count = f"r{self._count}", len(others) if several else 1
         for i, other in enumerate(others if several else (others,)):
             self.write(f"V {name}_{i}# = {self.operand(other, 'number')};")
         self.write(f"if ({' || '.join([f'ANY({mask.text})'.replace('#', f'_{way}') for way in range(self._ways)])}) {{")
         self.write(f"    V {name}#[{count}];")
-        self.write(f"    NAMED({self._rare[function][0]})({', '.join([x.text for x in operands])}, {name}#);")
+        self.write(f"    NAMED({self._rare[key][0]})({', '.join([x.text for x in operands])}, {name}#);")
         for i in range(count):
             self.write(f"    {name}_{i}# = SELECT({mask.text}, {name}#[{i}], {name}_{i}#);")
         self.write("}")
@@ -151,7 +155,7 @@ class Machine:
 
 def _function(name: str, function: Any, kind: str, rare: dict[Any, Any]) -> list[str]:
     """A function of ``kind`` "d", "f" (of float32 in double precision) or "short" (in its own)."""
-    machine, known = Machine(WAYS, rare, SINGLE if kind == "short" else DOUBLE), len(rare)
+    machine, known = Machine(WAYS, rare, SINGLE if kind == "short" else DOUBLE, kind == "f"), len(rare)
     letters, count = "xy"[: function.operands], function.operands
     for each in letters:
         machine.write(f"const V {each}# = {each}s[#];")
@@ -160,7 +164,7 @@ def _function(name: str, function: Any, kind: str, rare: dict[Any, Any]) -> list
         value, odd = function.short(machine, *given)
         machine.write(f"odd[#] = {'(M){0}' if odd is False else odd.text};")
     else:
-        value = function.steps(machine, *given, kind == "f")
+        value = function.steps(machine, *given)
     machine.write(f"out[#] = {value.text};")
     results = ", ".join([f"const V *{each}s" for each in letters]) + ", V *out" + ", M *odd" * (kind == "short")
     before = [line for _, text in list(rare.values())[known:] for line in text]

@@ -56,12 +56,12 @@ _TWO_OVER_PI = (
 """Its digits to the base 2**24."""
 
 
-def _quarters(m: Any, size: Any, single: bool) -> tuple[Any, Any, Any]:
+def _quarters(m: Any, size: Any) -> tuple[Any, Any, Any]:
     """The quarters of a circle in an angle, in the last bits of a number, and what is left: a number and its rest."""
     turned = size * 0.6366197723675814 + MAGIC
     n = turned - MAGIC
     rest = size - n * _HALF_PI[0]
-    if single:
+    if m.single:
         high = rest - n * 6.077100506506192e-11
         near = turned, high, high * 0
     else:
@@ -106,51 +106,51 @@ def _far_quarters(m: Any, size: Any) -> tuple[Any, Any, Any]:
     return turned, angle, left + (high * 6.123233995736766e-17 + low * 1.5707963267948966)
 
 
-def _sine(m: Any, high: Any, low: Any, single: bool) -> tuple[Any, Any]:
+def _sine(m: Any, high: Any, low: Any) -> tuple[Any, Any]:
     """The sine of a small angle, as a number and what is to be added."""
     z = high * high
-    cubic = z * high * polynomial(z, _SIN_SINGLE if single else _SIN)
-    return high, cubic if single else cubic + low * (1 - 0.5 * z)
+    cubic = z * high * polynomial(z, _SIN_SINGLE if m.single else _SIN)
+    return high, cubic if m.single else cubic + low * (1 - 0.5 * z)
 
 
-def _cosine(m: Any, high: Any, low: Any, single: bool) -> tuple[Any, Any]:
+def _cosine(m: Any, high: Any, low: Any) -> tuple[Any, Any]:
     """The cosine of a small angle, likewise."""
     z = high * high
-    quartic = z * z * polynomial(z, _COS_SINGLE if single else _COS)
+    quartic = z * z * polynomial(z, _COS_SINGLE if m.single else _COS)
     half = 0.5 * z
     near = 1 - half
-    return near, quartic if single else ((1 - near) - half) + (quartic - high * low)
+    return near, quartic if m.single else ((1 - near) - half) + (quartic - high * low)
 
 
-def _circular(m: Any, size: Any, single: bool, more: int) -> Any:
+def _circular(m: Any, size: Any, more: int) -> Any:
     """The sine of a number of quarters more, of an angle that is not negative."""
-    turned, high, low = _quarters(m, size, single)
+    turned, high, low = _quarters(m, size)
     quarters = m.bits(turned) + more
-    (sine, s), (cosine, c) = _sine(m, high, low, single), _cosine(m, high, low, single)
+    (sine, s), (cosine, c) = _sine(m, high, low), _cosine(m, high, low)
     odd = m.number((quarters & 1) << 62) != 0
     value = m.select(odd, cosine + c, sine + s)
     return m.number(m.bits(m.select(size < INFINITY, value, size - size)) ^ ((quarters & 2) << 62))
 
 
-def sin(m: Any, x: Any, single: bool) -> Any:
+def sin(m: Any, x: Any) -> Any:
     """Sine of an angle in radians."""
-    return m.number(m.bits(_circular(m, size_of(m, x), single, 0)) ^ (m.bits(x) & SIGN))
+    return m.number(m.bits(_circular(m, size_of(m, x), 0)) ^ (m.bits(x) & SIGN))
 
 
-def cos(m: Any, x: Any, single: bool) -> Any:
+def cos(m: Any, x: Any) -> Any:
     """Cosine of an angle in radians."""
-    return _circular(m, size_of(m, x), single, 1)
+    return _circular(m, size_of(m, x), 1)
 
 
-def tan(m: Any, x: Any, single: bool) -> Any:
+def tan(m: Any, x: Any) -> Any:
     """Tangent of an angle in radians."""
     size = size_of(m, x)
-    turned, high, low = _quarters(m, size, single)
-    (sine, s), (cosine, c) = _sine(m, high, low, single), _cosine(m, high, low, single)
+    turned, high, low = _quarters(m, size)
+    (sine, s), (cosine, c) = _sine(m, high, low), _cosine(m, high, low)
     odd = m.number((m.bits(turned) & 1) << 62) != 0
     over, over_left = m.select(odd, -cosine, sine), m.select(odd, -c, s)
     under, under_left = m.select(odd, sine, cosine), m.select(odd, s, c)
-    if single:
+    if m.single:
         value = (over + over_left) / (under + under_left)
     else:
         a, b = over + over_left, under + under_left
@@ -166,18 +166,10 @@ _ATAN = (
     *(0.0769187383582019, -0.06661048632264684, 0.0583340788194698, -0.049762129186904085, 0.03651620739989943),
     -0.01627052694360651,
 )
-_ATAN_SINGLE = (
-    *(-0.33333333258981596, 0.1999998987924716, -0.14285246794545356, 0.11100804879654261, -0.08967823541337538),
-    *(0.06862617434135733, -0.03570810259428976),
-)
 _ASIN = (
     *(0.1666666666666666, 0.07500000000002398, 0.04464285713980425, 0.03038194463927869, 0.022372151757072554),
     *(0.017352942316372303, 0.013961913553129158, 0.011585597363294913, 0.009484511965582379, 0.01000750642703769),
     *(0.0006880982297626506, 0.02481652513352919, -0.02614028949469832, 0.03364027593520482),
-)
-_ASIN_SINGLE = (
-    *(0.1666666666969602, 0.07499999525588985, 0.044643112467207785, 0.030375233338473247, 0.02247130109481644),
-    *(0.016477809018378222, 0.018630032802484996, -0.0028573670879015922, 0.031958422225875936),
 )
 _ANGLES = (
     (0.4375, 0.5, 0.4636476090008061, 2.2698777452961687e-17),
@@ -188,7 +180,7 @@ _ANGLES = (
 _RIGHT_ANGLE = (1.5707963267948966, 6.123233995736766e-17)
 
 
-def _angle(m: Any, over: Any, under: Any, single: bool) -> tuple[Any, Any]:
+def _angle(m: Any, over: Any, under: Any) -> tuple[Any, Any]:
     """The angle of which the tangent is ``over / under``, both not negative, in two parts."""
     # the angle less a known one: (t - c) / (1 + c * t) is the tangent of the difference
     high, low, top, bottom = 0.0, 0.0, over, under
@@ -199,52 +191,49 @@ def _angle(m: Any, over: Any, under: Any, single: bool) -> tuple[Any, Any]:
     beyond = over > 2.4375 * under
     high, low = m.select(beyond, _RIGHT_ANGLE[0], high), m.select(beyond, _RIGHT_ANGLE[1], low)
     top, bottom = m.select(beyond, -under, top), m.select(beyond, over, bottom)
-    s, left = top / bottom, 0.0
-    if not single and under is not None:
-        product, lost = product_of(m, s, bottom)
-        left = m.select(size_of(m, s) > 2.0**-900, ((top - product) - lost) / bottom, 0.0)
+    s = top / bottom
+    product, lost = product_of(m, s, bottom)
+    left = m.select(size_of(m, s) > 2.0**-900, ((top - product) - lost) / bottom, 0.0)
     z = s * s
-    rest = s * z * polynomial(z, _ATAN_SINGLE if single else _ATAN)
+    rest = s * z * polynomial(z, _ATAN)
     total = high + s
     return total, (s - (total - high)) + (rest + (low + left))
 
 
-def arctan(m: Any, x: Any, single: bool) -> Any:
+def arctan(m: Any, x: Any) -> Any:
     """Angle in radians whose tangent is x."""
     size = m.smaller(2.0**60, size_of(m, x))
-    high, low = _angle(m, size, size * 0 + 1, single)
+    high, low = _angle(m, size, size * 0 + 1)
     return with_sign_of(m, high + low, x)
 
 
-def _arcsine(m: Any, size: Any, single: bool) -> tuple[Any, Any, Any, Any]:
+def _arcsine(m: Any, size: Any) -> tuple[Any, Any, Any, Any]:
     """Where a number is beyond 1 / 2, and what the series goes by: itself, or a root, and the root's rest."""
     far = size > 0.5
     half = 0.5 * (1 - size)
     z = m.select(far, half, size * size)
-    root = m.sqrt(m.larger(half, size * 0)) if single else m.sqrt(half)
+    root = m.sqrt(half)
     s = m.select(far, root, size)
-    series = s * z * polynomial(z, _ASIN_SINGLE if single else _ASIN)
-    if single:
-        return far, s, series, series
+    series = s * z * polynomial(z, _ASIN)
     square, lost = product_of(m, root, root)
     left = m.select(half > 0, ((half - square) - lost) / (2 * root), 0.0)
     return far, s, series, m.select(far, series + left, series)
 
 
-def arcsin(m: Any, x: Any, single: bool) -> Any:
+def arcsin(m: Any, x: Any) -> Any:
     """Angle in radians whose sine is x."""
     size = size_of(m, x)
-    far, s, _, rest = _arcsine(m, size, single)
+    far, s, _, rest = _arcsine(m, size)
     high = _RIGHT_ANGLE[0] - 2 * s
     far_value = high + (((_RIGHT_ANGLE[0] - high) - 2 * s) + (_RIGHT_ANGLE[1] - 2 * rest))
     value = m.select(far, far_value, s + rest)
     return with_sign_of(m, m.select(size <= 1, value, size * NAN), x)
 
 
-def arccos(m: Any, x: Any, single: bool) -> Any:
+def arccos(m: Any, x: Any) -> Any:
     """Angle in radians whose cosine is x."""
     size = size_of(m, x)
-    far, s, series, rest = _arcsine(m, size, single)
+    far, s, series, rest = _arcsine(m, size)
     # half a circle less, where x is negative
     twice = m.select(far, 2 * s, m.select(x < 0, -s, s))
     more = m.select(far, 2 * rest, m.select(x < 0, -series, series))
@@ -256,14 +245,14 @@ def arccos(m: Any, x: Any, single: bool) -> Any:
     return m.select(size <= 1, m.select(direct, twice + more, value), size * NAN)
 
 
-def arctan2(m: Any, y: Any, x: Any, single: bool) -> Any:
+def arctan2(m: Any, y: Any, x: Any) -> Any:
     """Angle in radians of the point ``(x, y)``, from the first operand y and the second one x."""
     over, under = size_of(m, y), size_of(m, x)
 
     def angle(m: Any, over: Any, under: Any) -> tuple[Any, Any]:
         large = m.select(over > under, over, under)
         scale = m.select(large < 2.0**-500, 2.0**600, m.select(large > 2.0**500, 2.0**-600, 1.0))
-        return _angle(m, over * scale, under * scale, single)
+        return _angle(m, over * scale, under * scale)
 
     def elsewhere(m: Any, over: Any, under: Any) -> tuple[Any, Any]:
         # infinities are alike, and so are zeros: with x, all of the angle is x's

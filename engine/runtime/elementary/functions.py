@@ -4,7 +4,8 @@ A function takes a *machine* and float64 values, and does nothing but add, subtr
 compare, select, and work on bits. On NumPy's arrays (`in_numpy`) the steps compute; on symbols (`c_source`) they write
 the C, for vectors of any width. No two steps are ever fused, so the bits are the same everywhere.
 
-float32 is computed in float64 and rounded once: there, with `single`, fewer terms do.
+float32 has steps of its own (`single.py`), or is computed in float64 and rounded once: where a machine is `single`,
+fewer terms do.
 
 The methods are those of Cody and Waite, "Software manual for the elementary functions", 1980 (reduction by constants in
 parts), Tang, ACM TOMS 15 and 16, 1989-90 (exp, log), Muller, "Handbook of floating-point arithmetic", 2018 (sums and
@@ -50,7 +51,7 @@ class Function(NamedTuple):
     Attributes
     ----------
     steps : callable
-        ``steps(machine, *operands, single)``.
+        ``steps(machine, *operands)``.
     operands : int
     numpy : str
         NumPy's ufunc of the same name, which does the dtypes that are not written here; "" if it has none.
@@ -85,13 +86,13 @@ _EXP_SINGLE = (
 )
 
 
-def _exp_parts(m: Any, x: Any, single: bool) -> tuple[Any, Any, Any]:
+def _exp_parts(m: Any, x: Any) -> tuple[Any, Any, Any]:
     """``n, r, t`` with ``exp(x) = 2**n * (1 + r + t)``, where r is at most ``log(2) / 2``, and t small beside it."""
     n = (x * _LOG2_E + MAGIC) - MAGIC
     near, rest = x - n * _LN2_HIGH, n * _LN2_LOW
     r = near - rest
-    t = r * r * (0.5 + r * polynomial(r, _EXP_SINGLE if single else _EXP))
-    return n, r, t if single else t + ((near - r) - rest)
+    t = r * r * (0.5 + r * polynomial(r, _EXP_SINGLE if m.single else _EXP))
+    return n, r, t if m.single else t + ((near - r) - rest)
 
 
 def _one_more(r: Any, t: Any) -> tuple[Any, Any]:
@@ -100,13 +101,10 @@ def _one_more(r: Any, t: Any) -> tuple[Any, Any]:
     return total, (r - (total - 1)) + t
 
 
-def exp(m: Any, x: Any, single: bool) -> Any:
+def exp(m: Any, x: Any) -> Any:
     """e to the power x."""
-    if single:
-        n, r, t = _exp_parts(m, between(m, -120.0, x, 90.0), single)
-        return (1 + (r + t)) * power_of_2(m, n)
     near = between(m, -708.0, x, 709.0)
-    n, r, t = _exp_parts(m, near, single)
+    n, r, t = _exp_parts(m, near)
     high, low = _one_more(r, t)
     value = (high + low) * power_of_2(m, n)
     return m.rarely(near != x, _far_exp, (x,), value)
@@ -114,20 +112,16 @@ def exp(m: Any, x: Any, single: bool) -> Any:
 
 def _far_exp(m: Any, x: Any) -> Any:
     """`exp` where it may overflow or underflow."""
-    n, r, t = _exp_parts(m, between(m, -746.0, x, 710.0), False)
+    n, r, t = _exp_parts(m, between(m, -746.0, x, 710.0))
     high, low = _one_more(r, t)
     return scaled_by(m, high + low, n)
 
 
-def exp2(m: Any, x: Any, single: bool) -> Any:
+def exp2(m: Any, x: Any) -> Any:
     """2 to the power x."""
     at = between(m, -1076.0, x, 1025.0)
     n = (at + MAGIC) - MAGIC
     f = at - n
-    if single:
-        r = f * 0.6931471805599453
-        value = 1 + (r + r * r * (0.5 + r * polynomial(r, _EXP_SINGLE)))
-        return scaled_by(m, value, n)
     # log(2) in 26 digits and the rest: the first product is exact
     f_high = m.number(m.bits(f) & HIGH)
     near, rest = f_high * 0.6931471824645996, f_high * -1.904654299957768e-09 + (f - f_high) * 0.6931471805599453
@@ -136,25 +130,21 @@ def exp2(m: Any, x: Any, single: bool) -> Any:
     return scaled_by(m, high + low, n)
 
 
-def expm1(m: Any, x: Any, single: bool) -> Any:
+def expm1(m: Any, x: Any) -> Any:
     """``exp(x) - 1``."""
     near = between(m, -64.0, x, 709.0)
-    n, r, t = _exp_parts(m, near, single)
+    n, r, t = _exp_parts(m, near)
     # 2**n * (1 - 2**-n + r + t): where n is 0, r is the number itself
     start = 1 - power_of_2(m, -n)
     total = start + r
     value = (total + ((r - (total - start)) + t)) * power_of_2(m, n)
-    if not single:
-        value = m.rarely(x > near, _far_exp, (x,), value)
-    return m.select(x == 0, x, value)
+    return m.select(x == 0, x, m.rarely(x > near, _far_exp, (x,), value))
 
 
-def _below_one(m: Any, x: Any, single: bool) -> tuple[Any, Any]:
+def _below_one(m: Any, x: Any) -> tuple[Any, Any]:
     """``exp(-abs(x))`` as a number and what it leaves, as long as it does not underflow."""
-    n, r, t = _exp_parts(m, m.larger(-120.0 if single else -708.0, -size_of(m, x)), single)
+    n, r, t = _exp_parts(m, m.larger(-708.0, -size_of(m, x)))
     power = power_of_2(m, n)
-    if single:
-        return (1 + (r + t)) * power, 0.0
     high, low = _one_more(r, t)
     value = high + low
     return value * power, ((high - value) + low) * power
@@ -165,13 +155,11 @@ def _is_far(m: Any, x: Any) -> Any:
     return size_of(m, x) > 708.0
 
 
-def sigmoid(m: Any, x: Any, single: bool) -> Any:
+def sigmoid(m: Any, x: Any) -> Any:
     """``1 / (1 + exp(-x))``."""
-    t, left = _below_one(m, x, single)
+    t, left = _below_one(m, x)
     over = m.select(x < 0, t, 1.0)
     q = over / (1 + t)
-    if single:
-        return q
     # what the quotient leaves, by products of 26 digits and 27 at most, which are exact
     under, q_high = m.number(m.bits(1 + t) & HIGH), m.number(m.bits(q) & HIGH)
     rest = (over - q_high * under) - (q - q_high) * under
@@ -185,9 +173,9 @@ def _about_inverse(t: Any) -> Any:
     return 1.0 - t * (0.9 - 0.4 * t)
 
 
-def softplus(m: Any, x: Any, single: bool) -> Any:
+def softplus(m: Any, x: Any) -> Any:
     """``log(1 + exp(x))``."""
-    t, left = _below_one(m, x, single)
+    t, left = _below_one(m, x)
     over = m.select(x > 0, x, 0.0)
     # 1 + t is 1 + f, or 2 * (1 + f)
     far = t > 0.41421356237309503
@@ -195,9 +183,7 @@ def softplus(m: Any, x: Any, single: bool) -> Any:
     s = f / (2 + f)
     z = s * s
     half = 0.5 * f * f
-    rest = s * (half + z * polynomial(z, _LOG_SINGLE if single else _LOG)) - half
-    if single:
-        return over + (m.select(far, 0.6931471805599453, 0.0) + (f + rest))
+    rest = s * (half + z * polynomial(z, _LOG)) - half
     # what is lost where 1 is subtracted, and by exp
     rest = rest + (m.select(far, 0.5 * (t - ((t - 1) + 1)) + _LN2_LOW, 0.0) + left * _about_inverse(t))
     total, lost = sum_of(over, m.select(far, _LN2_HIGH, 0.0))
@@ -206,9 +192,9 @@ def softplus(m: Any, x: Any, single: bool) -> Any:
     return m.rarely(_is_far(m, x), lambda m, x: m.select(x > 0, x, _far_exp(m, x)), (x,), value)
 
 
-def log_sigmoid(m: Any, x: Any, single: bool) -> Any:
+def log_sigmoid(m: Any, x: Any) -> Any:
     """``-log(1 + exp(-x))``."""
-    return -softplus(m, -x, single)
+    return -softplus(m, -x)
 
 
 # ---- hyperbolic functions --------------------------------------------------------------------------------------------
@@ -219,51 +205,44 @@ _TANH = (
     *(0.0035920920695936493, -0.0014555433036136383, 0.0005884470421981485, -0.00023338943720246805),
     *(8.332931157191745e-05, -1.9503421404281278e-05),
 )
-_TANH_SINGLE = (
-    *(-0.3333333331128348, 0.13333331444165292, -0.0539677052108806, 0.021861895091795508, -0.008806521245212643),
-    *(0.0033548482085195355, -0.0009162784246874845),
-)
 # (sinh(s) - s) / s**3 likewise, for s up to 1
 _SINH = (
     *(0.16666666666666669, 0.008333333333332915, 0.00019841269841589253, 2.7557319108479927e-06),
     *(2.5052130676645887e-08, 1.60566870149273e-10, 7.775693738655931e-13),
 )
-_SINH_SINGLE = (
-    *(0.1666666666706912, 0.008333333276340088, 0.00019841296045809565, 2.7552064022124503e-06, 2.5529821509764823e-08),
-)
 
 
-def tanh(m: Any, x: Any, single: bool) -> Any:
+def tanh(m: Any, x: Any) -> Any:
     """Hyperbolic tangent."""
     size = size_of(m, x)
     z = x * x
-    small = size + size * z * polynomial(z, _TANH_SINGLE if single else _TANH)
-    n, r, t = _exp_parts(m, m.smaller(22.0, size) * -2, single)
+    small = size + size * z * polynomial(z, _TANH)
+    n, r, t = _exp_parts(m, m.smaller(22.0, size) * -2)
     share = (1 + (r + t)) * power_of_2(m, n)
     return with_sign_of(m, m.select(size < 0.55, small, 1 - (share + share) / (1 + share)), x)
 
 
-def _exp_of_size(m: Any, x: Any, single: bool) -> tuple[Any, Any, Any, Any]:
+def _exp_of_size(m: Any, x: Any) -> tuple[Any, Any, Any, Any]:
     """``n, high, low, back`` with ``exp(abs(x)) = 2**n * (high + low)``, ``exp(-abs(x)) = 2**n * back``."""
-    n, r, t = _exp_parts(m, m.smaller(712.0, size_of(m, x)), single)
+    n, r, t = _exp_parts(m, m.smaller(712.0, size_of(m, x)))
     high, low = _one_more(r, t)
     return n, high, low, power_of_2(m, -2 * m.smaller(40.0, n)) / (high + low)
 
 
-def sinh(m: Any, x: Any, single: bool) -> Any:
+def sinh(m: Any, x: Any) -> Any:
     """Hyperbolic sine."""
-    n, high, low, back = _exp_of_size(m, x, single)
+    n, high, low, back = _exp_of_size(m, x)
     large = scaled_by(m, (high - back) + low, n - 1)
     size = size_of(m, x)
     near = m.smaller(1.0, size)
     z = near * near
-    small = near + near * z * polynomial(z, _SINH_SINGLE if single else _SINH)
+    small = near + near * z * polynomial(z, _SINH)
     return with_sign_of(m, m.select(size < 1, small, large), x)
 
 
-def cosh(m: Any, x: Any, single: bool) -> Any:
+def cosh(m: Any, x: Any) -> Any:
     """Hyperbolic cosine."""
-    n, high, low, back = _exp_of_size(m, x, single)
+    n, high, low, back = _exp_of_size(m, x)
     total = high + back
     return scaled_by(m, total + ((back - (total - high)) + low), n - 1)
 
@@ -288,12 +267,12 @@ def _log_parts(m: Any, x: Any) -> tuple[Any, Any]:
     return k, m.number((bits & ((1 << 52) - 1)) + _ROOT_HALF) - 1
 
 
-def _log_of_parts(m: Any, f: Any, k: Any, correction: Any, single: bool) -> Any:
+def _log_of_parts(m: Any, f: Any, k: Any, correction: Any) -> Any:
     """``k * log(2) + log(1 + f) + correction``."""
     s = f / (2 + f)
     z = s * s
     half = 0.5 * f * f
-    rest = s * (half + z * polynomial(z, _LOG_SINGLE if single else _LOG))
+    rest = s * (half + z * polynomial(z, _LOG_SINGLE if m.single else _LOG))
     return k * _LN2_HIGH - ((half - (rest + (k * _LN2_LOW + correction))) - f)
 
 
@@ -308,28 +287,24 @@ def _everywhere(m: Any, x: Any, logarithm: Callable[..., Any]) -> Any:
     return m.rarely(~((x >= LEAST) & (x < INFINITY)), elsewhere, (x,), logarithm(m, x, 0.0))
 
 
-def log(m: Any, x: Any, single: bool) -> Any:
+def log(m: Any, x: Any) -> Any:
     """Natural logarithm."""
 
     def logarithm(m: Any, x: Any, more: Any) -> Any:
         k, f = _log_parts(m, x)
-        return _log_of_parts(m, f, k + more, 0.0, single)
+        return _log_of_parts(m, f, k + more, 0.0)
 
     return _everywhere(m, x, logarithm)
 
 
-def log1p(m: Any, x: Any, single: bool) -> Any:
+def log1p(m: Any, x: Any) -> Any:
     """``log(1 + x)``."""
     u = 1 + x
     k, f = _log_parts(m, u)
-    if single:
-        near = size_of(m, x) < 0.2
-        value = _log_of_parts(m, m.select(near, x, f), m.select(near, 0.0, k), 0.0, single)
-    else:
-        other = u - x
-        lost = (1 - other) + (x - (u - other))
-        direct = k == 0
-        value = _log_of_parts(m, m.select(direct, x, f), k, m.select(direct, 0.0, lost / u), single)
+    other = u - x
+    lost = (1 - other) + (x - (u - other))
+    direct = k == 0
+    value = _log_of_parts(m, m.select(direct, x, f), k, m.select(direct, 0.0, lost / u))
 
     def elsewhere(m: Any, x: Any) -> Any:
         return m.select((x < -1), NAN, m.select(x == -1, -INFINITY, x))
@@ -337,14 +312,12 @@ def log1p(m: Any, x: Any, single: bool) -> Any:
     return m.rarely(~((x > -1) & (x < INFINITY) & (x != 0)), elsewhere, (x,), value)
 
 
-def _log_in(m: Any, x: Any, single: bool, unit: tuple[float, float], of_2: tuple[float, float]) -> Any:
+def _log_in(m: Any, x: Any, unit: tuple[float, float], of_2: tuple[float, float]) -> Any:
     """A logarithm to another base: of whose inverse logarithm and that of 2 the parts are."""
 
     def logarithm(m: Any, x: Any, more: Any) -> Any:
         k, f = _log_parts(m, x)
         k = k + more
-        if single:
-            return k * (of_2[0] + of_2[1]) + _log_of_parts(m, f, k * 0, 0.0, single) * (unit[0] + unit[1])
         s = f / (2 + f)
         z = s * s
         half = 0.5 * f * f
@@ -358,22 +331,20 @@ def _log_in(m: Any, x: Any, single: bool, unit: tuple[float, float], of_2: tuple
     return _everywhere(m, x, logarithm)
 
 
-def log2(m: Any, x: Any, single: bool) -> Any:
+def log2(m: Any, x: Any) -> Any:
     """Logarithm to the base 2."""
-    return _log_in(m, x, single, (1.4426950514316559, -1.0542692476429138e-08), (1.0, 0.0))
+    return _log_in(m, x, (1.4426950514316559, -1.0542692476429138e-08), (1.0, 0.0))
 
 
-def log10(m: Any, x: Any, single: bool) -> Any:
+def log10(m: Any, x: Any) -> Any:
     """Logarithm to the base 10."""
-    return _log_in(
-        m, x, single, (0.4342944845557213, -2.6524694553078553e-09), (0.3010299956640665, -8.532344317057107e-14)
-    )
+    return _log_in(m, x, (0.4342944845557213, -2.6524694553078553e-09), (0.3010299956640665, -8.532344317057107e-14))
 
 
 # ---- inverses of hyperbolic functions --------------------------------------------------------------------------------
 
 
-def _log1p_of_parts(m: Any, x: Any, left: Any, single: bool) -> Any:
+def _log1p_of_parts(m: Any, x: Any, left: Any) -> Any:
     """``log(1 + x + left)`` for x that is not negative, of which the rest is left."""
     u = 1 + x
     k, f = _log_parts(m, u)
@@ -381,10 +352,10 @@ def _log1p_of_parts(m: Any, x: Any, left: Any, single: bool) -> Any:
     other = u - x
     lost = (1 - other) + (x - (u - other)) + left
     f = m.select(direct, x, f)
-    return _log_of_parts(m, f, k, m.select(direct, left, lost) / u, single)
+    return _log_of_parts(m, f, k, m.select(direct, left, lost) / u)
 
 
-def arcsinh(m: Any, x: Any, single: bool) -> Any:
+def arcsinh(m: Any, x: Any) -> Any:
     """Number whose hyperbolic sine is x."""
     size = size_of(m, x)
     near = m.smaller(2.0**60, size)
@@ -392,12 +363,12 @@ def arcsinh(m: Any, x: Any, single: bool) -> Any:
     # log(x + sqrt(1 + x**2)) = log(1 + x + x**2 / (1 + sqrt(1 + x**2)))
     rest = square / (1 + m.sqrt(1 + square))
     total = near + rest
-    value = _log1p_of_parts(m, total, (near - total) + rest, single)
-    value = m.rarely(~(size < 2.0**60), lambda m, size: log(m, size, False) + 0.6931471805599453, (size,), value)
+    value = _log1p_of_parts(m, total, (near - total) + rest)
+    value = m.rarely(~(size < 2.0**60), lambda m, size: log(m, size) + 0.6931471805599453, (size,), value)
     return with_sign_of(m, value, x)
 
 
-def arccosh(m: Any, x: Any, single: bool) -> Any:
+def arccosh(m: Any, x: Any) -> Any:
     """Number that is not negative, whose hyperbolic cosine is x."""
     near = m.smaller(2.0**60, x)
     t = near - 1
@@ -408,12 +379,12 @@ def arccosh(m: Any, x: Any, single: bool) -> Any:
     again, less = product_of(m, root, root)
     left = m.select(total > 0, (((total - again) - less) + (more + lost)) / (2 * root), 0.0)
     high, low = sum_of(t, root)
-    value = _log1p_of_parts(m, high, low + left, single)
-    value = m.rarely(~(x < 2.0**60), lambda m, x: log(m, x, False) + 0.6931471805599453, (x,), value)
+    value = _log1p_of_parts(m, high, low + left)
+    value = m.rarely(~(x < 2.0**60), lambda m, x: log(m, x) + 0.6931471805599453, (x,), value)
     return m.select(x < 1, NAN, value)
 
 
-def arctanh(m: Any, x: Any, single: bool) -> Any:
+def arctanh(m: Any, x: Any) -> Any:
     """Number whose hyperbolic tangent is x."""
     size = size_of(m, x)
     k, _ = _log_parts(m, (1 + size) / (1 - size))
@@ -429,9 +400,9 @@ def arctanh(m: Any, x: Any, single: bool) -> Any:
     under_left = under_left + (lost + scale * lost_too)
     over, over_left = m.select(far, over, size), m.select(far & (size < 0.5), over_left, 0.0)
     under, under_left = m.select(far, under, 1.0), m.select(far, under_left, 0.0)
-    s, left = (over / under, 0.0) if single else quotient_of(m, over, over_left, under, under_left)
+    s, left = (over / under, 0.0) if m.single else quotient_of(m, over, over_left, under, under_left)
     z = s * s
-    rest = 0.5 * s * z * polynomial(z, _LOG_SINGLE if single else _LOG)
+    rest = 0.5 * s * z * polynomial(z, _LOG_SINGLE if m.single else _LOG)
     total, lost = sum_of(0.5 * k * _LN2_HIGH, s)
     value = total + (lost + (m.select(far, left, 0.0) + (rest + 0.5 * k * _LN2_LOW)))
 
@@ -447,7 +418,7 @@ _CUBE_ROOT = (0.4961922480372798, 0.7171045932427266, -0.2690534178811371, 0.061
 """The cube root between 1 / 2 and 4, to three digits."""
 
 
-def cbrt(m: Any, x: Any, single: bool) -> Any:
+def cbrt(m: Any, x: Any) -> Any:
     """Cube root."""
     size = size_of(m, x)
     tiny = size < LEAST
@@ -466,10 +437,10 @@ def cbrt(m: Any, x: Any, single: bool) -> Any:
     return m.select((x == 0) | ~(size_of(m, x) < INFINITY), x, with_sign_of(m, value, x))
 
 
-def hypot(m: Any, x: Any, y: Any, single: bool) -> Any:
+def hypot(m: Any, x: Any, y: Any) -> Any:
     """Square root of the sum of squares."""
     a, b = size_of(m, x), size_of(m, y)
-    if single:
+    if m.single:
         value = m.sqrt(a * a + b * b)
     else:
         large = m.select(a > b, a, b)
@@ -514,24 +485,24 @@ _ERF_SLOPE = (1.1283791670955126, 1.1283791661262512, 9.692613378575743e-10, 1.5
 """Its derivative at 0, in 26 digits and the next 27, and what is left."""
 
 
-def _erf_near(m: Any, size: Any, single: bool) -> tuple[Any, Any]:
+def _erf_near(m: Any, size: Any) -> tuple[Any, Any]:
     """The error function of a number up to 1, as a number and what is to be added."""
     z = size * size
     product = size * _ERF_SLOPE[0]
-    if single:
+    if m.single:
         return product, size * z * polynomial(z, _ERF_SINGLE)
     high, low = parts_of(m, size)
     lost = (high * _ERF_SLOPE[1] - product) + high * _ERF_SLOPE[2] + low * _ERF_SLOPE[0]
     return product, size * z * polynomial(z, _ERF) + (lost + size * _ERF_SLOPE[3])
 
 
-def _tail(m: Any, size: Any, square: Any, left: Any, single: bool, size_left: Any = None) -> tuple[Any, Any, Any]:
+def _tail(m: Any, size: Any, square: Any, left: Any, size_left: Any = None) -> tuple[Any, Any, Any]:
     """``n, high, low`` with ``2**n * (high + low)`` the complement of the error function of a number and its square."""
-    n, r, t = _exp_parts(m, m.larger(-750.0, -square), single)
+    n, r, t = _exp_parts(m, m.larger(-750.0, -square))
     one, rest = _one_more(r, t)
     rest = rest - left * (one + rest)
     at = (size - 3.75) / (size + 3.75)
-    if single:
+    if m.single:
         q = polynomial(at, _ERFCX_SINGLE) / (1 + 2 * size)
         return n, one * q, rest * q
     more = at * polynomial(at, _ERFCX[1:])
@@ -544,45 +515,45 @@ def _tail(m: Any, size: Any, square: Any, left: Any, single: bool, size_left: An
     return n, high, low + (one * q_left + rest * q)
 
 
-def erf(m: Any, x: Any, single: bool) -> Any:
+def erf(m: Any, x: Any) -> Any:
     """Error function."""
     size = size_of(m, x)
-    near, more = _erf_near(m, m.smaller(0.88, size), single)
+    near, more = _erf_near(m, m.smaller(0.88, size))
     far = m.larger(0.88, m.smaller(8.0, size))
-    n, high, low = _tail(m, far, far * far, 0.0, single)
+    n, high, low = _tail(m, far, far * far, 0.0)
     value = m.select(size < 0.88, near + more, 1 - (high + low) * power_of_2(m, n))
     return with_sign_of(m, m.select(x == x, value, x), x)
 
 
-def erfc(m: Any, x: Any, single: bool) -> Any:
+def erfc(m: Any, x: Any) -> Any:
     """Complement of the error function."""
     size = size_of(m, x)
-    near, more = _erf_near(m, m.smaller(0.5, size), single)
+    near, more = _erf_near(m, m.smaller(0.5, size))
     near, more = m.select(x < 0, -near, near), m.select(x < 0, -more, more)
     rest = 1 - near
     far = m.larger(0.5, m.smaller(28.0, size))
-    square, left = (far * far, 0.0) if single else product_of(m, far, far)
-    n, high, low = _tail(m, far, square, left, single)
+    square, left = (far * far, 0.0) if m.single else product_of(m, far, far)
+    n, high, low = _tail(m, far, square, left)
     tail = scaled_by(m, high + low, n)
     value = m.select(size < 0.5, rest + (((1 - rest) - near) - more), m.select(x < 0, 2 - tail, tail))
     return m.select(x == x, value, x)
 
 
-def ndtr(m: Any, x: Any, single: bool) -> Any:
+def ndtr(m: Any, x: Any) -> Any:
     """Distribution function of the standard normal distribution."""
     # half of erfc(-x / sqrt(2))
     size = m.smaller(40.0, size_of(m, x))
-    if single:
+    if m.single:
         scaled, left, square, lost = size * _ROOT_HALF_VALUE[0], 0.0, size * size, 0.0
     else:
         scaled, left = product_of(m, size, size * 0 + _ROOT_HALF_VALUE[0])
         left = left + size * _ROOT_HALF_VALUE[1]
         square, lost = product_of(m, size, size)
-    near, more = _erf_near(m, m.smaller(0.5, scaled), single)
+    near, more = _erf_near(m, m.smaller(0.5, scaled))
     more = 0.5 * (more + left * _ERF_SLOPE[0] * (1 - 0.5 * square))
     near, more = m.select(x < 0, -0.5 * near, 0.5 * near), m.select(x < 0, -more, more)
     total = 0.5 + near
-    n, high, low = _tail(m, m.larger(0.5, scaled), 0.5 * square, 0.5 * lost, single, left)
+    n, high, low = _tail(m, m.larger(0.5, scaled), 0.5 * square, 0.5 * lost, left)
     tail = scaled_by(m, high + low, n - 1)
     far = m.select(x < 0, tail, 1 - tail)
     value = m.select(scaled < 0.5, total + ((near - (total - 0.5)) + more), far)
@@ -619,21 +590,15 @@ def _exact_log(m: Any, f: Any, k: Any) -> tuple[Any, Any]:
     return total, low - (total - high)
 
 
-def _power(m: Any, x: Any, more: Any, y: Any, single: bool) -> Any:
+def _power(m: Any, x: Any, more: Any, y: Any) -> Any:
     """``(2**more * x)**y`` for a normal positive number, and an exponent up to 2**64 in size."""
     k, f = _log_parts(m, x)
     k = k + more
-    if single:
-        s = f / (2 + f)
-        z = s * s
-        log_of = k * 0.6931471805599453 + (2 * s + s * z * (2 / 3 + z * polynomial(z, _LOG_REST)))
-        high, low = y * log_of, 0.0
-    else:
-        first, second = _exact_log(m, f, k)
-        high, low = product_of(m, y, first)
-        low = low + y * second
+    first, second = _exact_log(m, f, k)
+    high, low = product_of(m, y, first)
+    low = low + y * second
     near = between(m, -746.0, high, 710.0)
-    n, r, t = _exp_parts(m, near, False)
+    n, r, t = _exp_parts(m, near)
     one, left = _one_more(r, t)
     return scaled_by(m, one + (left + m.select(near == high, low, 0.0) * (one + left)), n)
 
@@ -642,7 +607,7 @@ def _is_whole(m: Any, size: Any) -> Any:
     return (size >= 2.0**52) | ((size + 2.0**52) - 2.0**52 == size)
 
 
-def pow(m: Any, x: Any, y: Any, single: bool) -> Any:
+def pow(m: Any, x: Any, y: Any) -> Any:
     """``x ** y``."""
     exponent = between(m, -(2.0**64), y, 2.0**64)
 
@@ -650,7 +615,7 @@ def pow(m: Any, x: Any, y: Any, single: bool) -> Any:
         size, times = size_of(m, x), size_of(m, y)
         tiny = size < LEAST
         base = m.select(size > 0, m.select(size < INFINITY, m.select(tiny, size * 2.0**54, size), 2.0), 0.5)
-        value = _power(m, base, m.select(tiny & (size > 0), -54.0, 0.0), exponent, single)
+        value = _power(m, base, m.select(tiny & (size > 0), -54.0, 0.0), exponent)
         # of zero and infinity
         huge = (size == INFINITY) | (size == 0)
         grows = ((size > 1) & (y > 0)) | ((size < 1) & (y < 0))
@@ -664,7 +629,7 @@ def pow(m: Any, x: Any, y: Any, single: bool) -> Any:
         return m.select((x == 1) | (y == 0), 1.0, value)
 
     odd = ~((x >= LEAST) & (x < INFINITY) & (size_of(m, y) < INFINITY))
-    return m.rarely(odd, elsewhere, (x, y, exponent), _power(m, x, 0.0, exponent, single))
+    return m.rarely(odd, elsewhere, (x, y, exponent), _power(m, x, 0.0, exponent))
 
 
 _FUNCTIONS = {

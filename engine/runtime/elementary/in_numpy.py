@@ -25,8 +25,8 @@ _FLAGS = {"divide": 1, "over": 2, "under": 4, "invalid": 8}
 class Arrays:
     """Takes steps on arrays."""
 
-    def __init__(self, form: Format = DOUBLE) -> None:
-        self.format = form
+    def __init__(self, form: Format = DOUBLE, single: bool = False) -> None:
+        self.format, self.single = form, single
 
     def bits(self, x: Any) -> Any:
         """The bits of numbers."""
@@ -115,11 +115,13 @@ class Elementary:
     def _found(self, given: list[Any], single: bool) -> Any:
         steps, short = self._function.steps, self._function.short if single else None
         if short is None:
-            return np.asarray(steps(Arrays(), *[x.astype(np.float64) for x in given], single)).astype(given[0].dtype)
+            return np.asarray(steps(Arrays(DOUBLE, single), *[x.astype(np.float64) for x in given])).astype(
+                given[0].dtype
+            )
         found, odd = short(Arrays(SINGLE), *given)
         found, odd = np.asarray(found), np.broadcast_to(odd, given[0].shape)
         if odd.any():
-            wide = steps(Arrays(), *[x[odd].astype(np.float64) for x in given], False)
+            wide = steps(Arrays(), *[x[odd].astype(np.float64) for x in given])
             found[odd] = np.asarray(wide).astype(np.float32)
         return found
 
