@@ -382,7 +382,8 @@ def pow(m: Any, x: Any, y: Any) -> tuple[Any, Any]:
     first, y_high = m.number(m.bits(high + low) & SINGLE.high), m.number(m.bits(y) & SINGLE.high)
     product, more = y_high * first, (y - y_high) * first + y * (low - (first - high))
     near = product + more
-    n, r, t = _exp_parts(m, near)
-    value = 1 + (r + t)
-    value = value + value * (more - (near - product))
-    return value * _power(m, n), ~((x >= LEAST) & (x < INFINITY) & (size_of(m, near) < 87.0))
+    n, r, t = _exp_parts(m, near, _EXP_LONG)
+    one, rest = _one_more(r, t)
+    # rounded once at last: a whole number's small powers are exact
+    rest = rest + (more - (near - product)) * (one + rest)
+    return (one + rest) * _power(m, n), ~((x >= LEAST) & (x < INFINITY) & (size_of(m, near) < 87.0))
