@@ -72,7 +72,8 @@ static __attribute__((noinline)) int widely(
     }
     args[operands] = (char *)some[2];
     const int half = count / 2;
-    kernel(args, found > half ? count : half, limits);
+    const Limits none = {0, 0, INFINITY};
+    kernel(args, found > half ? count : half, &none);
     for (int i = 0; i < found; i++) {
         outs[places[i]] = (float)some[2][i];
         some[2][i] = outs[places[i]];
@@ -146,13 +147,15 @@ static __attribute__((noinline)) int widely(
     TARGET static int KERNEL(NAME, f)(char *const *args, npy_intp count, const Limits *limits) \
     { \
         const npy_intp item = sizeof(float); \
+        M small = {0}; \
         int raised = 0; \
         for (npy_intp at = 0; at < count * item; at += WAYS * BYTES) { \
             const V x[WAYS] = FROM(LOAD_d, 0); \
             const V y[WAYS] = FROM(LOAD_d, LAST); \
             V out[WAYS]; \
-            M odd[WAYS]; \
-            NAMED(NAME##_short)(GIVEN, out, odd); \
+            M odd[WAYS], gone[WAYS]; \
+            NAMED(NAME##_short)(GIVEN, out, odd, gone); \
+            small |= gone[0] | gone[1]; \
             if (ANY(odd[0] | odd[1])) { \
                 float xs[WAYS * LANES], ys[WAYS * LANES], outs[WAYS * LANES]; \
                 npy_int32 odds[WAYS * LANES]; \
@@ -166,7 +169,7 @@ static __attribute__((noinline)) int widely(
             STORE_d(args[OPERANDS] + at, out[0]) \
             STORE_d(args[OPERANDS] + at + BYTES, out[1]) \
         } \
-        return raised; \
+        return ANY(small) ? raised | FE_UNDERFLOW : raised; \
     }
 #define SHORT1(NAME) SHORT_LOOP(NAME, 1, 0, x)
 #define SHORT2(NAME) SHORT_LOOP(NAME, 2, 1, GIVEN2)

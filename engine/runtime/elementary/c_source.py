@@ -161,12 +161,15 @@ def _function(name: str, function: Any, kind: str, rare: dict[Any, Any]) -> list
         machine.write(f"const V {each}# = {each}s[#];")
     given = [Symbol(machine, f"{each}#", "number") for each in letters]
     if kind == "short":
-        value, odd = function.short(machine, *given)
-        machine.write(f"odd[#] = {'(M){0}' if odd is False else odd.text};")
+        value, *masks = function.short(machine, *given)
+        for text, mask in zip(("odd[#]", "gone[#]"), [*masks, False], strict=False):
+            machine.write(f"{text} = {'(M){0}' if mask is False else mask.text};")
     else:
         value = function.steps(machine, *given)
     machine.write(f"out[#] = {value.text};")
-    results = ", ".join([f"const V *{each}s" for each in letters]) + ", V *out" + ", M *odd" * (kind == "short")
+    results = (
+        ", ".join([f"const V *{each}s" for each in letters]) + ", V *out" + ", M *odd, M *gone" * (kind == "short")
+    )
     before = [line for _, text in list(rare.values())[known:] for line in text]
     head = f"INLINED void NAMED({name}_{kind})({results})"
     looked = "ODD_OR_SMALL" if function.underflows else "ODD"

@@ -61,7 +61,7 @@ class Function(NamedTuple):
         Whether a result that is too small for a normal number is an underflow; else it is near the operand.
     short : callable, optional
         ``short(machine, *operands)`` in single precision, and where it does not hold, which is computed in double
-        precision instead, and may call for a complaint; or False.
+        precision instead; or False. If it can be too small for any number, where it is so, too.
     """
 
     steps: Callable[..., Any]

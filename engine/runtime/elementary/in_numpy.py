@@ -118,7 +118,7 @@ class Elementary:
             return np.asarray(steps(Arrays(DOUBLE, single), *[x.astype(np.float64) for x in given])).astype(
                 given[0].dtype
             )
-        found, odd = short(Arrays(SINGLE), *given)
+        found, odd = short(Arrays(SINGLE), *given)[:2]
         found, odd = np.asarray(found), np.broadcast_to(odd, given[0].shape)
         if odd.any():
             wide = steps(Arrays(), *[x[odd].astype(np.float64) for x in given])

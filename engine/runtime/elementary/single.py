@@ -1,7 +1,7 @@
 """Elementary functions of float32 in single precision, where that is quicker than to compute in double precision.
 
-Each gives a value, and where that does not hold: there the function is computed in double precision (`functions.py`).
-The methods are the same, with fewer terms.
+Each gives a value, where that does not hold, and where it is too small for any number. Where it does not hold, the
+function is computed in double precision (`functions.py`), which takes long. The methods are the same, with fewer terms.
 """
 
 from __future__ import annotations
@@ -59,10 +59,16 @@ def _one_more(r: Any, t: Any) -> tuple[Any, Any]:
     return total, (r - (total - 1)) + t
 
 
-def exp(m: Any, x: Any) -> tuple[Any, Any]:
+def _or_nothing(m: Any, x: Any, value: Any, odd: Any) -> tuple[Any, Any, Any]:
+    """What falls like ``exp(x)``, also where nothing of it is left; there it is not odd."""
+    gone = x < -104.0
+    return m.select(gone, 0.0, value), odd & ~gone, gone & (x > -INFINITY)
+
+
+def exp(m: Any, x: Any) -> tuple[Any, Any, Any]:
     """e to the power x."""
     n, r, t = _exp_parts(m, x)
-    return (1 + (r + t)) * _power(m, n), ~(size_of(m, x) < 87.33)
+    return _or_nothing(m, x, (1 + (r + t)) * _power(m, n), ~(size_of(m, x) < 87.33))
 
 
 def exp2(m: Any, x: Any) -> tuple[Any, Any]:
@@ -183,13 +189,13 @@ def log10(m: Any, x: Any) -> tuple[Any, Any]:
 
 def _below_one(m: Any, x: Any) -> tuple[Any, Any]:
     """``exp(-abs(x))`` as a number and what it leaves, as long as it does not underflow."""
-    n, r, t = _exp_parts(m, -size_of(m, x))
+    n, r, t = _exp_parts(m, m.larger(-87.0, -size_of(m, x)))
     high, low = _one_more(r, t)
     value, power = high + low, _power(m, n)
     return value * power, ((high - value) + low) * power
 
 
-def sigmoid(m: Any, x: Any) -> tuple[Any, Any]:
+def sigmoid(m: Any, x: Any) -> tuple[Any, Any, Any]:
     """``1 / (1 + exp(-x))``."""
     t, left = _below_one(m, x)
     over, over_left = m.select(x < 0, t, 1.0), m.select(x < 0, left, 0.0)
@@ -198,10 +204,10 @@ def sigmoid(m: Any, x: Any) -> tuple[Any, Any]:
     under, q_high = m.number(m.bits(whole) & SINGLE.high), m.number(m.bits(q) & SINGLE.high)
     rest = (over - q_high * under) - (q - q_high) * under
     rest = rest + (over_left - q * ((t - (under - 1)) + left))
-    return q + rest * (1.0 - t * (0.9 - 0.4 * t)), ~(size_of(m, x) < 87.0)
+    return _or_nothing(m, x, q + rest * (1.0 - t * (0.9 - 0.4 * t)), x < -87.0)
 
 
-def softplus(m: Any, x: Any) -> tuple[Any, Any]:
+def softplus(m: Any, x: Any) -> tuple[Any, Any, Any]:
     """``log(1 + exp(x))``."""
     t, left = _below_one(m, x)
     # 1 + t is 1 + f, or 2 * (1 + f)
@@ -212,13 +218,13 @@ def softplus(m: Any, x: Any) -> tuple[Any, Any]:
     rest = rest + m.select(far, 0.5 * (t - ((t - 1) + 1)) + _LN2_LOW, 0.0)
     total, lost = sum_of(m.larger(x, 0.0 * t), m.select(far, _LN2_HIGH, 0.0))
     total, lost_too = sum_of(total, f)
-    return total + ((lost + lost_too) + rest), ~(size_of(m, x) < 87.0)
+    return _or_nothing(m, x, total + ((lost + lost_too) + rest), ~((x > -87.0) & (x < INFINITY)))
 
 
-def log_sigmoid(m: Any, x: Any) -> tuple[Any, Any]:
+def log_sigmoid(m: Any, x: Any) -> tuple[Any, Any, Any]:
     """``-log(1 + exp(-x))``."""
-    value, odd = softplus(m, -x)
-    return -value, odd
+    value, odd, gone = softplus(m, -x)
+    return -value, odd, gone
 
 
 # (sin(r) / r - 1) / r**2, (cos(r) - 1 + r**2 / 2) / r**4 as polynomials in r**2
@@ -308,7 +314,8 @@ def arctan2(m: Any, y: Any, x: Any) -> tuple[Any, Any]:
     total = 2 * _RIGHT_ANGLE[0] - high
     behind = total + (((2 * _RIGHT_ANGLE[0] - total) - high) + (2 * _RIGHT_ANGLE[1] - low))
     value = m.select(x < 0, behind, high + low)
-    return with_sign_of(m, value, y), ~((small > 2.0**-60) & (over + under < 2.0**60))
+    known = ((small > 2.0**-60) | (small == 0)) & (large > 2.0**-60) & (over + under < 2.0**60)
+    return with_sign_of(m, value, y), ~known
 
 
 def _arcsine(m: Any, size: Any) -> tuple[Any, Any, Any, Any]:
