@@ -20,6 +20,14 @@ _PHRASES = {
 }
 _FLAGS = {"divide": 1, "over": 2, "under": 4, "invalid": 8}
 """As `numpy.seterrcall` says."""
+_BLOCK = 1 << 12
+"""Numbers that are computed at a time."""
+
+
+def _may_go_into(x: Any, out: Any) -> bool:
+    """Whether an operand's numbers lie in a row, as those of the result do, and are not written over too early."""
+    apart = not np.may_share_memory(x, out) or x.__array_interface__["data"] == out.__array_interface__["data"]
+    return x.flags.c_contiguous and out.flags.c_contiguous and apart
 
 
 class Arrays:
@@ -95,22 +103,32 @@ class Elementary:
                 raise TypeError(f"ufunc {self.__name__!r} not supported for the input types {operands}")
             return self._model(*operands, out=out, where=where, dtype=dtype, **kw)
         arrays = [np.asarray(x).astype(kind, copy=False) for x in operands]
-        # lies as the result of a ufunc does
-        with np.errstate(all="ignore"):
-            result = np.add(*arrays, **kw) if len(arrays) > 1 else np.positive(*arrays, **kw)
-        chosen = np.broadcast_to(where, result.shape) if where is not True else ...
-        given = [np.broadcast_to(x, result.shape)[chosen] for x in arrays]
-        with np.errstate(all="ignore"):
-            found = self._found(given, kind.char == "f")
-            told = self._complaints(given, found)
+        scalar = where is True and out is None and not any(x.ndim for x in arrays)
+        if out is None:
+            # lies as the result of a ufunc does
+            with np.errstate(all="ignore"):
+                out = np.asarray(np.add(*arrays, **kw) if len(arrays) > 1 else np.positive(*arrays, **kw))
+        chosen = np.broadcast_to(where, out.shape) if where is not True else ...
+        given = [np.broadcast_to(x, out.shape)[chosen] for x in arrays]
+        direct = where is True and out.dtype == kind and all(_may_go_into(x, out) for x in given)
+        found = out if direct else np.empty(given[0].shape, kind)
+        told = self._fill(found.reshape(-1), [np.ravel(x) for x in given])
         for complaint in told:
             self._say(complaint)
-        if where is True and out is None and result.ndim == 0:
-            return found[()]
-        if out is None:
-            out = np.asarray(result)
-        out[chosen] = found
-        return out
+        if not direct:
+            out[chosen] = found
+        return out[()] if scalar else out
+
+    def _fill(self, out: Any, given: list[Any]) -> dict[str, None]:
+        """Put the function of arrays with one axis into another, in blocks that a cache holds; return complaints."""
+        told: dict[str, None] = {}
+        with np.errstate(all="ignore"):
+            for at in range(0, len(out), _BLOCK):
+                block = [x[at : at + _BLOCK] for x in given]
+                found = self._found(block, out.dtype.char == "f")
+                told |= dict.fromkeys(self._complaints(block, found))
+                out[at : at + _BLOCK] = found
+        return told
 
     def _found(self, given: list[Any], single: bool) -> Any:
         steps, short = self._function.steps, self._function.short if single else None
