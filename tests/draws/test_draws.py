@@ -147,7 +147,7 @@ def test_many_numbers_are_tensorflows(dtype: str) -> None:
     gamma = raw.RandomGamma(shape=[5000], alpha=alpha, seed=43, seed2=7).numpy()
     accuracy = np.finfo(kind)
     found = philox.gamma(stream, 5000, alpha).astype(kind)
-    np.testing.assert_allclose(found, gamma, rtol=8 * accuracy.eps, atol=accuracy.tiny)
+    np.testing.assert_allclose(found, gamma, rtol=20 * accuracy.eps, atol=accuracy.tiny)  # exponentials of up to -60
     rate = np.array([0.0, 0.3, 5.0, 9.99, 10.0, 11.5, 300.0, 5e4], kind)
     tf.random.set_seed(0)
     poisson = raw.RandomPoissonV2(shape=[5000], rate=rate, dtype=tf.int64, seed=43, seed2=7).numpy()

@@ -60,7 +60,7 @@ def _one_more(r: Any, t: Any) -> tuple[Any, Any]:
 
 
 def _or_nothing(m: Any, x: Any, value: Any, odd: Any) -> tuple[Any, Any, Any]:
-    """What falls like ``exp(x)``, also where nothing of it is left; there it is not odd."""
+    """Value of a function that falls like ``exp(x)``, also where nothing of it is left; there it is not odd."""
     gone = x < -104.0
     return m.select(gone, 0.0, value), odd & ~gone, gone & (x > -INFINITY)
 
