@@ -84,6 +84,7 @@ OTHERS: dict[str, dict[str, str]] = {
         "engine/jacobian/structure/path.py": "slots used",
         "engine/ops/philox.py": "_held",
         "engine/runtime/commit.py": "_waiting",
+        "engine/runtime/elementary/c_source.py": "_known",
         "graph_api/graph_files/bodies.py": "operations values",
         "graph_api/graph_files/export_functions.py": "_read _written unknown",
         "graph_api/graph_files/exporting.py": "outputs",
