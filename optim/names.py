@@ -30,14 +30,3 @@ CLIPPING: tuple[tuple[str, str], ...] = (
     (clip.global_norm, "linalg.global_norm"),
 )
 CLIPPING_VERSION1: tuple[tuple[str, str], ...] = (*CLIPPING, (clip.clip_by_average_norm, "clip_by_average_norm"))
-
-
-def below(place: str, rows: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    """Rows of a table with their names below another one.
-
-    Examples
-    --------
-    >>> below("train", AVERAGES)
-    (('optim.averages:', 'train.ExponentialMovingAverage'),)
-    """
-    return tuple([(where, " ".join([f"{place}.{name}" for name in names.split()])) for where, names in rows])

@@ -1,8 +1,8 @@
 """Rows of tables of names, which say where a function is: none is loaded for being in a table.
 
-A row is ``(where, names)``, where: ``"module:name"``; or ``(Old(where, ...), names)`` if TensorFlow has the arguments
-in another order or under other names. ``arithmetic = Later("engine.ops.arithmetic")`` lets a table write
-``arithmetic.add`` for ``"engine.ops.arithmetic:add"``.
+A row is ``(where, names)``, where: ``"module:name"`` (`rows` has other forms of it); or ``(Old(where, ...), names)``
+if TensorFlow has the arguments in another order or under other names. ``arithmetic = Later("engine.ops.arithmetic")``
+lets a table write ``arithmetic.add`` for ``"engine.ops.arithmetic:add"``.
 """
 
 from __future__ import annotations
@@ -44,6 +44,44 @@ def named(module: str, places: str, names: str) -> list[tuple[str, str]]:
     [('engine.ops.trig:sin', 'sin math.sin'), ('engine.ops.trig:cos', 'cos math.cos')]
     """
     return [(f"engine.ops.{module}:{name}", places.replace("{}", name)) for name in names.split()]
+
+
+def rows(table: str) -> tuple[tuple[str, str], ...]:
+    """Rows of names that are loaded when a program first uses one of them, from a text with a line for each.
+
+    A line is ``where | names``. Where: ``graph_api.saving:`` if that module has it under the last part of each name,
+    ``graph_api.saving:load`` for one thing under other names, ``graph_api.legacy.layers`` for a module that is a part
+    of the API (with ``__all__``). ``where | pattern | names`` has the names in place of each ``*``. A line that begins
+    with a blank goes on with the one before; ``#`` begins a comment.
+
+    Examples
+    --------
+    >>> rows("graph_api.saving: | train.* | Saver latest_checkpoint")
+    (('graph_api.saving:', 'train.Saver train.latest_checkpoint'),)
+    >>> rows("graph_api.sparse:* | sparse_* | add reshape")
+    (('graph_api.sparse:add', 'sparse_add'), ('graph_api.sparse:reshape', 'sparse_reshape'))
+    """
+    made: list[tuple[str, str]] = []
+    for line in table.strip().replace("\n ", " ").split("\n"):
+        where, _, what = line.partition(" | ")
+        pattern, _, names = what.partition(" | ")
+        filled = [pattern.replace("*", name) for name in names.split()] if names else [pattern]
+        if "*" in where:
+            made += [(where.replace("*", name), one) for name, one in zip(names.split(), filled, strict=True)]
+        elif not line.startswith("#"):
+            made.append((where, " ".join(filled)))
+    return tuple(made)
+
+
+def below(place: str, rows: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """Rows of a table with their names below another one.
+
+    Examples
+    --------
+    >>> below("train", rows("optim.adam: | AdamOptimizer"))
+    (('optim.adam:', 'train.AdamOptimizer'),)
+    """
+    return tuple([(where, " ".join([f"{place}.{name}" for name in names.split()])) for where, names in rows])
 
 
 def found(where: str) -> Any:
