@@ -9,19 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from dualgrad.frontend import common_names
-from dualgrad.frontend.rows import Later, Old, Table, named
+from dualgrad.frontend.rows import Later, Old, Table, named, ops
 from optim.names import CLIPPING
 
 version1_functions = Later("dualgrad.frontend.version1_functions")
-blocks = Later("engine.ops.blocks")
-compare = Later("engine.ops.compare")
-gather = Later("engine.ops.gather")
-layers = Later("engine.ops.layers")
-nn = Later("engine.ops.nn")
-partition = Later("engine.ops.partition")
-reduce = Later("engine.ops.reduce")
-slicing = Later("engine.ops.slicing")
-stats = Later("engine.ops.stats")
 
 _COLLECTED = ("scope", "loss_collection")
 _DIM = ("labels", "predictions", "axis", "weights", "scope", "loss_collection", "reduction", "dim")
@@ -50,21 +41,21 @@ TABLE = Table(
         *common_names.TABLE.rows,
         *CLIPPING,
         # ---- choice
-        (compare.where, "where"),
+        (ops.compare.where, "where"),
         # ---- reductions
         *named("reduce", "{} math.{}", "reduce_sum reduce_mean reduce_prod reduce_logsumexp reduce_any reduce_all"),
-        (reduce.count_nonzero, "math.count_nonzero"),
+        (ops.reduce.count_nonzero, "math.count_nonzero"),
         *named("extrema", "{} math.{}", "reduce_max reduce_min argmax argmin"),
-        (stats.norm, "norm linalg.norm"),
+        (ops.stats.norm, "norm linalg.norm"),
         (version1_functions.accumulate_n, "math.accumulate_n"),
         # ---- shapes, slices, indices
         *named("filling", "{}", "zeros_like ones_like"),
         *named("shape", "{}", "shape size expand_dims squeeze transpose"),
         *named("joining", "{}", "concat split"),
         *named("rearrange", "{}", "repeat pad"),
-        (slicing.boolean_mask, "boolean_mask"),
-        (gather.gather, "gather"),
-        (partition.reverse_sequence, "reverse_sequence"),
+        (ops.slicing.boolean_mask, "boolean_mask"),
+        (ops.gather.gather, "gather"),
+        (ops.partition.reverse_sequence, "reverse_sequence"),
         *named("layers", "nn.{}", "embedding_lookup moments"),
         # ---- neural networks
         *named("nn", "nn.{} math.{}", "softmax log_softmax"),
@@ -78,8 +69,8 @@ TABLE = Table(
             (Old(f"dualgrad.extras.ops.losses:{name}", **how, ignored=_COLLECTED), names.replace("{}", name))
             for name, how, names in _LOSSES
         ],
-        (Old(layers.l2_normalize, {"dim": "axis"}), "math.l2_normalize nn.l2_normalize linalg.l2_normalize"),
-        (layers.in_top_k, "math.in_top_k nn.in_top_k"),
+        (Old(ops.layers.l2_normalize, {"dim": "axis"}), "math.l2_normalize nn.l2_normalize linalg.l2_normalize"),
+        (ops.layers.in_top_k, "math.in_top_k nn.in_top_k"),
         # ---- convolutions and pools
         *named(
             "conv",
@@ -88,7 +79,7 @@ TABLE = Table(
         ),
         *named("pool", "nn.{}", "max_pool max_pool_with_argmax avg_pool avg_pool2d pool"),
         *named("blocks", "nn.{}", "depth_to_space space_to_depth"),
-        (blocks.space_to_batch_nd, "space_to_batch nn.space_to_batch"),
-        (blocks.batch_to_space_nd, "batch_to_space"),
+        (ops.blocks.space_to_batch_nd, "space_to_batch nn.space_to_batch"),
+        (ops.blocks.batch_to_space_nd, "batch_to_space"),
     )
 )

@@ -9,35 +9,18 @@ functions of its tensors; there is no second implementation of anything.
 
 from __future__ import annotations
 
-from dualgrad.frontend.rows import Later, Old, Table, named
-
-arithmetic = Later("engine.ops.arithmetic")
-blocks = Later("engine.ops.blocks")
-compare = Later("engine.ops.compare")
-complexes = Later("engine.ops.complexes")
-diagonal = Later("engine.ops.diagonal")
-explog = Later("engine.ops.explog")
-filling = Later("engine.ops.filling")
-layers = Later("engine.ops.layers")
-linalg = Later("engine.ops.linalg")
-nn = Later("engine.ops.nn")
-reduce = Later("engine.ops.reduce")
-scan = Later("engine.ops.scan")
-shape = Later("engine.ops.shape")
-sorting = Later("engine.ops.sorting")
-trig = Later("engine.ops.trig")
-windows = Later("engine.ops.windows")
+from dualgrad.frontend.rows import Old, Table, named, ops
 
 TABLE = Table(
     (
         # ---- arithmetic
         *named("arithmetic", "{} math.{}", "add subtract multiply negative square maximum minimum floor round"),
-        (arithmetic.divide, "realdiv"),
-        (arithmetic.truediv, "divide math.divide truediv math.truediv"),
+        (ops.arithmetic.divide, "realdiv"),
+        (ops.arithmetic.truediv, "divide math.divide truediv math.truediv"),
         *named("arithmetic", "math.{}", "reciprocal squared_difference floordiv multiply_no_nan ceil rint nextafter"),
-        (arithmetic.mod, "math.floormod math.mod"),
+        (ops.arithmetic.mod, "math.floormod math.mod"),
         *named("arithmetic", "{}", "truncatemod truncatediv"),
-        (arithmetic.div_no_nan, "math.divide_no_nan"),
+        (ops.arithmetic.div_no_nan, "math.divide_no_nan"),
         # ---- comparisons, logic, choice, casts
         *named(
             "compare",
@@ -46,22 +29,22 @@ TABLE = Table(
         ),
         *named("compare", "math.{}", "logical_xor is_nan is_inf is_finite"),
         *named("compare", "bitwise.{}", "bitwise_and bitwise_or bitwise_xor left_shift right_shift"),
-        (compare.bitwise_not, "bitwise.invert"),
-        (compare.cast, "cast dtypes.cast"),
+        (ops.compare.bitwise_not, "bitwise.invert"),
+        (ops.compare.cast, "cast dtypes.cast"),
         # ---- exponentials, powers, circular and hyperbolic functions
         *named("explog", "{} math.{}", "exp sqrt pow"),
         *named("explog", "math.{}", "expm1 log1p rsqrt"),
-        (explog.log, "math.log log"),
+        (ops.explog.log, "math.log log"),
         *named("trig", "{} math.{}", "sin cos tan asin acos atan atan2 sinh cosh asinh acosh atanh"),
-        (trig.tanh, "tanh math.tanh nn.tanh"),
+        (ops.trig.tanh, "tanh math.tanh nn.tanh"),
         # ---- complex numbers
         *named("complexes", "{} math.{}", "abs sign"),
-        (complexes.complex, "complex dtypes.complex"),
+        (ops.complexes.complex, "complex dtypes.complex"),
         *named("complexes", "math.{}", "real imag conj angle"),
         # ---- reductions
-        (reduce.add_n, "add_n math.add_n"),
+        (ops.reduce.add_n, "add_n math.add_n"),
         *named("stats", "math.{}", "reduce_variance reduce_std reduce_euclidean_norm"),
-        (scan.cumsum, "cumsum math.cumsum"),
+        (ops.scan.cumsum, "cumsum math.cumsum"),
         *named("scan", "math.{}", "cumprod cumulative_logsumexp"),
         # ---- special functions
         *named(
@@ -78,9 +61,9 @@ TABLE = Table(
             "fresnel_sin spence dawsn expint",
         ),
         # ---- linear algebra
-        (linalg.matmul, "matmul linalg.matmul"),
+        (ops.linalg.matmul, "matmul linalg.matmul"),
         *named("linalg", "linalg.{}", "matvec adjoint trace cross"),
-        (shape.matrix_transpose, "linalg.matrix_transpose"),
+        (ops.shape.matrix_transpose, "linalg.matrix_transpose"),
         *named("einsum", "{} linalg.{}", "einsum tensordot"),
         *named("solve", "linalg.{}", "inv solve triangular_solve cholesky_solve"),
         *named("determinants", "linalg.{}", "det slogdet"),
@@ -88,7 +71,7 @@ TABLE = Table(
         *named("matrix_functions", "linalg.{}", "pinv lstsq logdet expm"),
         # ---- shapes, slices, indices
         *named("filling", "{}", "zeros ones fill range linspace one_hot"),
-        (filling.eye, "eye linalg.eye"),
+        (ops.filling.eye, "eye linalg.eye"),
         *named(
             "shape",
             "{}",
@@ -105,8 +88,8 @@ TABLE = Table(
             "tensor_scatter_nd_max tensor_scatter_nd_min",
         ),
         *named("sorting", "{}", "sort argsort searchsorted unique unique_with_counts"),
-        (sorting.invert_permutation, "math.invert_permutation"),
-        (sorting.top_k, "math.top_k nn.top_k"),
+        (ops.sorting.invert_permutation, "math.invert_permutation"),
+        (ops.sorting.top_k, "math.top_k nn.top_k"),
         *named("partition", "{}", "dynamic_partition dynamic_stitch sequence_mask"),
         *named(
             "segment",
@@ -119,23 +102,26 @@ TABLE = Table(
         *named("diagonal", "linalg.{}", "tensor_diag tensor_diag_part band_part"),
         (
             Old(
-                diagonal.matrix_diag,
+                ops.diagonal.matrix_diag,
                 order=("diagonal", "name", "k", "num_rows", "num_cols", "padding_value", "align"),
             ),
             "linalg.diag",
         ),
-        (Old(diagonal.matrix_diag_part, order=("input", "name", "k", "padding_value", "align")), "linalg.diag_part"),
-        (Old(diagonal.set_diag, order=("input", "diagonal", "name", "k", "align")), "linalg.set_diag"),
+        (
+            Old(ops.diagonal.matrix_diag_part, order=("input", "name", "k", "padding_value", "align")),
+            "linalg.diag_part",
+        ),
+        (Old(ops.diagonal.set_diag, order=("input", "diagonal", "name", "k", "align")), "linalg.set_diag"),
         # ---- Fourier transforms
         *named("fft", "signal.{}", "fft ifft fft2d ifft2d fft3d ifft3d rfft irfft rfft2d irfft2d rfft3d irfft3d"),
         # ---- neural networks
         *named("nn", "nn.{}", "relu relu6 leaky_relu elu selu gelu crelu"),
-        (nn.silu, "nn.silu nn.swish"),
-        (nn.sigmoid, "sigmoid math.sigmoid nn.sigmoid"),
-        (nn.log_sigmoid, "math.log_sigmoid"),
+        (ops.nn.silu, "nn.silu nn.swish"),
+        (ops.nn.sigmoid, "sigmoid math.sigmoid nn.sigmoid"),
+        (ops.nn.log_sigmoid, "math.log_sigmoid"),
         *named("nn", "nn.{} math.{}", "softplus softsign"),
         *named("layers", "nn.{}", "l2_loss batch_normalization bias_add"),
-        (layers.zero_fraction, "math.zero_fraction nn.zero_fraction"),
+        (ops.layers.zero_fraction, "math.zero_fraction nn.zero_fraction"),
         # ---- convolutions and pools
         *named(
             "conv",
@@ -143,9 +129,9 @@ TABLE = Table(
             "atrous_conv2d atrous_conv2d_transpose depthwise_conv2d_backprop_filter "
             "depthwise_conv2d_backprop_input conv1d_transpose",
         ),
-        (compare.bitcast, "bitcast"),
+        (ops.compare.bitcast, "bitcast"),
         *named("pool", "nn.{}", "max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool3d"),
-        (windows.extract_patches, "image.extract_patches"),
-        (blocks.space_to_batch_nd, "space_to_batch_nd"),
+        (ops.windows.extract_patches, "image.extract_patches"),
+        (ops.blocks.space_to_batch_nd, "space_to_batch_nd"),
     )
 )

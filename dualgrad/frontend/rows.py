@@ -1,8 +1,8 @@
 """Rows of tables of names, which say where a function is: none is loaded for being in a table.
 
 A row is ``(where, names)``, where: ``"module:name"`` (`rows` has other forms of it); or ``(Old(where, ...), names)``
-if TensorFlow has the arguments in another order or under other names. ``arithmetic = Later("engine.ops.arithmetic")``
-lets a table write ``arithmetic.add`` for ``"engine.ops.arithmetic:add"``.
+if TensorFlow has the arguments in another order or under other names. A table writes ``ops.arithmetic.add`` for
+``"engine.ops.arithmetic:add"``.
 """
 
 from __future__ import annotations
@@ -24,15 +24,19 @@ class Old:
 
 
 class Later:
-    """A module that is not loaded yet: its attributes are where its functions are."""
+    """A module that is not loaded yet: its attributes are where its functions are, or of a package its modules."""
 
-    def __init__(self, module: str) -> None:
-        self._module = module
+    def __init__(self, module: str, is_package: bool = False) -> None:
+        self._module, self._is_package = module, is_package
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return f"{self._module}:{name}"
+        return Later(f"{self._module}.{name}") if self._is_package else f"{self._module}:{name}"
+
+
+ops = Later("engine.ops", is_package=True)
+"""The engine's ops: ``ops.trig.sin`` is where the sine is."""
 
 
 def named(module: str, places: str, names: str) -> list[tuple[str, str]]:

@@ -11,23 +11,9 @@ from typing import Any
 
 from dualgrad.frontend import common_names, version1_images
 from dualgrad.frontend.namespace import moved, with_aliases
-from dualgrad.frontend.rows import Later, Old, Table, named
+from dualgrad.frontend.rows import Later, Old, Table, named, ops
 
 version1_functions = Later("dualgrad.frontend.version1_functions")
-compare = Later("engine.ops.compare")
-cross_entropy = Later("engine.ops.cross_entropy")
-extrema = Later("engine.ops.extrema")
-filling = Later("engine.ops.filling")
-gather = Later("engine.ops.gather")
-joining = Later("engine.ops.joining")
-layers = Later("engine.ops.layers")
-nn = Later("engine.ops.nn")
-partition = Later("engine.ops.partition")
-rearrange = Later("engine.ops.rearrange")
-reduce = Later("engine.ops.reduce")
-shape = Later("engine.ops.shape")
-slicing = Later("engine.ops.slicing")
-stats = Later("engine.ops.stats")
 
 _KEEP = {"keep_dims": "keepdims", "reduction_indices": "axis"}
 _ARG = ("input", "axis", "name", "dimension", "output_type")
@@ -44,7 +30,7 @@ _OWN: tuple[tuple[Any, str], ...] = (
     # ---- comparisons, logic, choice, casts
     (version1_functions.where, "where"),
     (version1_functions.div, "div"),
-    (compare.where, "where_v2"),
+    (ops.compare.where, "where_v2"),
     *[
         (f"dualgrad.frontend.version1_functions:to_{kind}", f"to_{kind}")
         for kind in ("float", "double", "int32", "int64", "complex64", "complex128")
@@ -52,54 +38,54 @@ _OWN: tuple[tuple[Any, str], ...] = (
     # ---- reductions
     *[
         (_reduction(where), names)
-        for module, ops in (
+        for module, names_there in (
             ("reduce", "reduce_sum reduce_mean reduce_prod reduce_all reduce_any reduce_logsumexp"),
             ("extrema", "reduce_max reduce_min"),
         )
-        for where, names in named(module, "{} math.{}", ops)
+        for where, names in named(module, "{} math.{}", names_there)
     ],
     (
         Old(
-            reduce.count_nonzero,
+            ops.reduce.count_nonzero,
             {**_KEEP, "input_tensor": "input"},
             ("input", "axis", "keepdims", "dtype", "name", "reduction_indices", "keep_dims"),
         ),
         "count_nonzero math.count_nonzero",
     ),
-    (Old(extrema.argmax, {"dimension": "axis"}, _ARG), "argmax math.argmax"),
-    (Old(extrema.argmin, {"dimension": "axis"}, _ARG), "argmin math.argmin"),
+    (Old(ops.extrema.argmax, {"dimension": "axis"}, _ARG), "argmax math.argmax"),
+    (Old(ops.extrema.argmin, {"dimension": "axis"}, _ARG), "argmin math.argmin"),
     (version1_functions.accumulate_n, "accumulate_n math.accumulate_n"),
     # ---- shapes and data movement
-    (Old(shape.shape, order=("input", "name", "out_type")), "shape"),
-    (Old(shape.size, order=("input", "name", "out_type")), "size"),
-    (Old(shape.expand_dims, {"dim": "axis"}, ("input", "axis", "name", "dim")), "expand_dims"),
-    (Old(shape.squeeze, {"squeeze_dims": "axis"}, ("input", "axis", "name", "squeeze_dims")), "squeeze"),
-    (Old(shape.transpose, order=("a", "perm", "name", "conjugate")), "transpose"),
-    (Old(joining.concat, {"concat_dim": "axis"}), "concat"),
-    (Old(joining.split, {"split_dim": "axis", "num_split": "num_or_size_splits"}), "split"),
-    (Old(slicing.boolean_mask, order=("tensor", "mask", "name", "axis")), "boolean_mask"),
+    (Old(ops.shape.shape, order=("input", "name", "out_type")), "shape"),
+    (Old(ops.shape.size, order=("input", "name", "out_type")), "size"),
+    (Old(ops.shape.expand_dims, {"dim": "axis"}, ("input", "axis", "name", "dim")), "expand_dims"),
+    (Old(ops.shape.squeeze, {"squeeze_dims": "axis"}, ("input", "axis", "name", "squeeze_dims")), "squeeze"),
+    (Old(ops.shape.transpose, order=("a", "perm", "name", "conjugate")), "transpose"),
+    (Old(ops.joining.concat, {"concat_dim": "axis"}), "concat"),
+    (Old(ops.joining.split, {"split_dim": "axis", "num_split": "num_or_size_splits"}), "split"),
+    (Old(ops.slicing.boolean_mask, order=("tensor", "mask", "name", "axis")), "boolean_mask"),
     (
         Old(
-            gather.gather,
+            ops.gather.gather,
             order=("params", "indices", "validate_indices", "name", "axis", "batch_dims"),
             ignored=("validate_indices",),
         ),
         "gather",
     ),
-    (Old(partition.reverse_sequence, {"seq_dim": "seq_axis", "batch_dim": "batch_axis"}), "reverse_sequence"),
-    (Old(filling.zeros_like, _TENSOR, ("input", "dtype", "name", "optimize"), ("optimize",)), "zeros_like"),
-    (Old(filling.ones_like, _TENSOR, ("input", "dtype", "name", "optimize"), ("optimize",)), "ones_like"),
+    (Old(ops.partition.reverse_sequence, {"seq_dim": "seq_axis", "batch_dim": "batch_axis"}), "reverse_sequence"),
+    (Old(ops.filling.zeros_like, _TENSOR, ("input", "dtype", "name", "optimize"), ("optimize",)), "zeros_like"),
+    (Old(ops.filling.ones_like, _TENSOR, ("input", "dtype", "name", "optimize"), ("optimize",)), "ones_like"),
     # ---- linear algebra
-    (Old(stats.norm, {"keep_dims": "keepdims"}, _NORM), "norm linalg.norm"),
+    (Old(ops.stats.norm, {"keep_dims": "keepdims"}, _NORM), "norm linalg.norm"),
     # ---- neural networks
-    (Old(nn.softmax, {"dim": "axis"}, ("logits", "axis", "name", "dim")), "nn.softmax math.softmax"),
-    (Old(nn.log_softmax, {"dim": "axis"}, ("logits", "axis", "name", "dim")), "nn.log_softmax math.log_softmax"),
+    (Old(ops.nn.softmax, {"dim": "axis"}, ("logits", "axis", "name", "dim")), "nn.softmax math.softmax"),
+    (Old(ops.nn.log_softmax, {"dim": "axis"}, ("logits", "axis", "name", "dim")), "nn.log_softmax math.log_softmax"),
     (
-        Old(layers.l2_normalize, {"dim": "axis"}, ("x", "axis", "epsilon", "name", "dim")),
+        Old(ops.layers.l2_normalize, {"dim": "axis"}, ("x", "axis", "epsilon", "name", "dim")),
         "nn.l2_normalize math.l2_normalize",
     ),
     (
-        Old(layers.moments, {"keep_dims": "keepdims"}, ("x", "axes", "shift", "name", "keep_dims", "keepdims")),
+        Old(ops.layers.moments, {"keep_dims": "keepdims"}, ("x", "axes", "shift", "name", "keep_dims", "keepdims")),
         "nn.moments",
     ),
     (
@@ -110,7 +96,7 @@ _OWN: tuple[tuple[Any, str], ...] = (
         ),
         "nn.embedding_lookup",
     ),
-    (Old(layers.in_top_k, order=("predictions", "targets", "k", "name")), "nn.in_top_k math.in_top_k"),
+    (Old(ops.layers.in_top_k, order=("predictions", "targets", "k", "name")), "nn.in_top_k math.in_top_k"),
     # ---- losses
     (
         Old(version1_functions.softmax_cross_entropy_with_logits, {"dim": "axis"}, (*_NAMED[:3], "axis", "name")),
@@ -118,27 +104,27 @@ _OWN: tuple[tuple[Any, str], ...] = (
     ),
     (
         Old(
-            cross_entropy.softmax_cross_entropy_with_logits,
+            ops.cross_entropy.softmax_cross_entropy_with_logits,
             {"dim": "axis"},
             ("labels", "logits", "axis", "name", "dim"),
         ),
         "nn.softmax_cross_entropy_with_logits_v2",
     ),
     (
-        Old(cross_entropy.sparse_softmax_cross_entropy_with_logits, order=_NAMED),
+        Old(ops.cross_entropy.sparse_softmax_cross_entropy_with_logits, order=_NAMED),
         "nn.sparse_softmax_cross_entropy_with_logits",
     ),
-    (Old(cross_entropy.sigmoid_cross_entropy_with_logits, order=_NAMED), "nn.sigmoid_cross_entropy_with_logits"),
+    (Old(ops.cross_entropy.sigmoid_cross_entropy_with_logits, order=_NAMED), "nn.sigmoid_cross_entropy_with_logits"),
     (
         Old(
-            cross_entropy.weighted_cross_entropy_with_logits,
+            ops.cross_entropy.weighted_cross_entropy_with_logits,
             {"targets": "labels"},
             ("labels", "logits", "pos_weight", "name", "targets"),
         ),
         "nn.weighted_cross_entropy_with_logits",
     ),
-    (Old(rearrange.repeat, order=("input", "repeats", "axis", "name")), "repeat"),
-    (Old(rearrange.pad, order=("tensor", "paddings", "mode", "name", "constant_values")), "pad"),
+    (Old(ops.rearrange.repeat, order=("input", "repeats", "axis", "name")), "repeat"),
+    (Old(ops.rearrange.pad, order=("tensor", "paddings", "mode", "name", "constant_values")), "pad"),
     # ---- random numbers that are functions of a seed
     *named(
         "random",

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dualgrad.frontend.rows import Later, Old
-
-blocks = Later("engine.ops.blocks")
-conv = Later("engine.ops.conv")
-pool = Later("engine.ops.pool")
-windows = Later("engine.ops.windows")
+from dualgrad.frontend.rows import Old, ops
 
 _CUDNN = "use_cudnn_on_gpu"
 _FILTER = {"filter": "filters"}
@@ -26,7 +21,7 @@ _BLOCK = ("input", "block_size", "name", "data_format")
 TABLE: tuple[tuple[Any, str], ...] = (
     (
         Old(
-            conv.conv1d,
+            ops.conv.conv1d,
             {"value": "input"},
             ("value", "filters", "stride", "padding", _CUDNN, "data_format", "name", "input", "dilations"),
             (_CUDNN,),
@@ -34,23 +29,23 @@ TABLE: tuple[tuple[Any, str], ...] = (
         "nn.conv1d",
     ),
     (
-        Old(conv.conv2d, _FILTER, (*_CONV, _CUDNN, "data_format", "dilations", "name", "filters"), (_CUDNN,)),
+        Old(ops.conv.conv2d, _FILTER, (*_CONV, _CUDNN, "data_format", "dilations", "name", "filters"), (_CUDNN,)),
         "nn.conv2d",
     ),
-    (Old(conv.conv3d, _FILTER, (*_CONV, "data_format", "dilations", "name", "filters")), "nn.conv3d"),
+    (Old(ops.conv.conv3d, _FILTER, (*_CONV, "data_format", "dilations", "name", "filters")), "nn.conv3d"),
     (
         Old(
-            conv.convolution,
+            ops.conv.convolution,
             {"filter": "filters", "dilation_rate": "dilations"},
             ("input", "filter", "padding", "strides", "dilation_rate", "name", "data_format", "filters", "dilations"),
         ),
         "nn.convolution",
     ),
-    (Old(conv.conv2d_transpose, _TRANSPOSED, _TRANSPOSE), "nn.conv2d_transpose"),
-    (Old(conv.conv3d_transpose, _TRANSPOSED, _TRANSPOSE), "nn.conv3d_transpose"),
+    (Old(ops.conv.conv2d_transpose, _TRANSPOSED, _TRANSPOSE), "nn.conv2d_transpose"),
+    (Old(ops.conv.conv3d_transpose, _TRANSPOSED, _TRANSPOSE), "nn.conv3d_transpose"),
     (
         Old(
-            conv.conv2d_backprop_input,
+            ops.conv.conv2d_backprop_input,
             _FILTER,
             ("input_sizes", "filter", "out_backprop", "strides", "padding", _CUDNN, "data_format", "dilations", "name"),
             (_CUDNN,),
@@ -59,31 +54,31 @@ TABLE: tuple[tuple[Any, str], ...] = (
     ),
     (
         Old(
-            conv.conv2d_backprop_filter,
+            ops.conv.conv2d_backprop_filter,
             order=("input", "filter_sizes", "out_backprop", *_CONV[2:], _CUDNN, "data_format", "dilations", "name"),
             ignored=(_CUDNN,),
         ),
         "nn.conv2d_backprop_filter",
     ),
     (
-        Old(conv.depthwise_conv2d, _RATE, (*_CONV, "rate", "name", "data_format", "dilations")),
+        Old(ops.conv.depthwise_conv2d, _RATE, (*_CONV, "rate", "name", "data_format", "dilations")),
         "nn.depthwise_conv2d",
     ),
-    (conv.depthwise_conv2d, "nn.depthwise_conv2d_native"),
+    (ops.conv.depthwise_conv2d, "nn.depthwise_conv2d_native"),
     (
         Old(
-            conv.separable_conv2d,
+            ops.conv.separable_conv2d,
             _RATE,
             ("input", "depthwise_filter", "pointwise_filter", *_CONV[2:], "rate", "name", "data_format", "dilations"),
         ),
         "nn.separable_conv2d",
     ),
-    (Old(pool.max_pool, {"value": "input"}, _POOL), "nn.max_pool"),
-    (Old(pool.avg_pool, {"value": "input"}, _POOL), "nn.avg_pool"),
-    (Old(pool.avg_pool2d, {"value": "input"}, _POOL), "nn.avg_pool2d"),
+    (Old(ops.pool.max_pool, {"value": "input"}, _POOL), "nn.max_pool"),
+    (Old(ops.pool.avg_pool, {"value": "input"}, _POOL), "nn.avg_pool"),
+    (Old(ops.pool.avg_pool2d, {"value": "input"}, _POOL), "nn.avg_pool2d"),
     (
         Old(
-            pool.pool,
+            ops.pool.pool,
             {"dilation_rate": "dilations"},
             (
                 *("input", "window_shape", "pooling_type", "padding", "dilation_rate", "strides", "name"),
@@ -94,7 +89,7 @@ TABLE: tuple[tuple[Any, str], ...] = (
     ),
     (
         Old(
-            pool.max_pool_with_argmax,
+            ops.pool.max_pool_with_argmax,
             {"Targmax": "output_dtype"},
             (
                 *("input", "ksize", "strides", "padding", "data_format", "Targmax", "name", "output_dtype"),
@@ -105,15 +100,15 @@ TABLE: tuple[tuple[Any, str], ...] = (
     ),
     (
         Old(
-            windows.extract_patches,
+            ops.windows.extract_patches,
             {"ksizes": "sizes"},
             ("images", "ksizes", "strides", "rates", "padding", "name", "sizes"),
         ),
         "extract_image_patches image.extract_image_patches",
     ),
-    (Old(blocks.depth_to_space, order=_BLOCK), "depth_to_space nn.depth_to_space"),
-    (Old(blocks.space_to_depth, order=_BLOCK), "space_to_depth nn.space_to_depth"),
-    (Old(blocks.space_to_batch, {"block_shape": "block_size"}), "space_to_batch nn.space_to_batch"),
-    (Old(blocks.batch_to_space, {"block_shape": "block_size"}), "batch_to_space"),
-    (blocks.batch_to_space_nd, "batch_to_space_nd"),
+    (Old(ops.blocks.depth_to_space, order=_BLOCK), "depth_to_space nn.depth_to_space"),
+    (Old(ops.blocks.space_to_depth, order=_BLOCK), "space_to_depth nn.space_to_depth"),
+    (Old(ops.blocks.space_to_batch, {"block_shape": "block_size"}), "space_to_batch nn.space_to_batch"),
+    (Old(ops.blocks.batch_to_space, {"block_shape": "block_size"}), "batch_to_space"),
+    (ops.blocks.batch_to_space_nd, "batch_to_space_nd"),
 )
