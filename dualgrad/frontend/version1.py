@@ -133,6 +133,20 @@ _OWN: tuple[tuple[Any, str], ...] = (
     ),
 )
 
+_OLDER = """
+arg_max=argmax arg_min=argmin linalg.l2_normalize=math.l2_normalize
+unsorted_segment_sqrt_n=math.unsorted_segment_sqrt_n fft3d=signal.fft3d ifft3d=signal.ifft3d batch_matmul=matmul
+batch_matrix_determinant=linalg.det batch_matrix_inverse=linalg.inv batch_svd=linalg.svd complex_abs=abs
+nn.depthwise_conv2d_native_backprop_filter=nn.depthwise_conv2d_backprop_filter
+nn.depthwise_conv2d_native_backprop_input=nn.depthwise_conv2d_backprop_input diag=linalg.tensor_diag
+diag_part=linalg.tensor_diag_part div_no_nan=math.divide_no_nan floor_div=math.floordiv lin_space=linspace
+linalg.transpose=linalg.matrix_transpose matrix_band_part=linalg.band_part matrix_determinant=linalg.det
+matrix_diag=linalg.diag matrix_diag_part=linalg.diag_part matrix_inverse=linalg.inv matrix_set_diag=linalg.set_diag
+matrix_solve=linalg.solve matrix_solve_ls=linalg.lstsq matrix_triangular_solve=linalg.triangular_solve mul=multiply
+neg=negative pack=stack parallel_stack=stack reverse_v2=reverse self_adjoint_eig=linalg.eigh
+self_adjoint_eigvals=linalg.eigvalsh sub=subtract tensor_scatter_add=tensor_scatter_nd_add
+tensor_scatter_sub=tensor_scatter_nd_sub tensor_scatter_update=tensor_scatter_nd_update unpack=unstack
+"""
 _ALIASES = {
     **moved(
         "angle betainc ceil conj cumprod digamma erf erfc expm1 floordiv floormod igamma igammac imag is_finite is_inf "
@@ -147,46 +161,7 @@ _ALIASES = {
     **moved("fft fft2d ifft ifft2d", "signal"),
     **moved("fft fft2d fft3d ifft ifft2d ifft3d irfft irfft2d irfft3d rfft rfft2d rfft3d", "signal", "spectral"),
     **moved("batch_to_space_nd gather_nd reshape reverse roll scatter_nd space_to_batch_nd tile", "", "manip"),
-    "arg_max": "argmax",
-    "arg_min": "argmin",
-    "linalg.l2_normalize": "math.l2_normalize",
-    "unsorted_segment_sqrt_n": "math.unsorted_segment_sqrt_n",
-    "fft3d": "signal.fft3d",
-    "ifft3d": "signal.ifft3d",
-    "batch_matmul": "matmul",
-    "batch_matrix_determinant": "linalg.det",
-    "batch_matrix_inverse": "linalg.inv",
-    "batch_svd": "linalg.svd",
-    "complex_abs": "abs",
-    "nn.depthwise_conv2d_native_backprop_filter": "nn.depthwise_conv2d_backprop_filter",
-    "nn.depthwise_conv2d_native_backprop_input": "nn.depthwise_conv2d_backprop_input",
-    "diag": "linalg.tensor_diag",
-    "diag_part": "linalg.tensor_diag_part",
-    "div_no_nan": "math.divide_no_nan",
-    "floor_div": "math.floordiv",
-    "lin_space": "linspace",
-    "linalg.transpose": "linalg.matrix_transpose",
-    "matrix_band_part": "linalg.band_part",
-    "matrix_determinant": "linalg.det",
-    "matrix_diag": "linalg.diag",
-    "matrix_diag_part": "linalg.diag_part",
-    "matrix_inverse": "linalg.inv",
-    "matrix_set_diag": "linalg.set_diag",
-    "matrix_solve": "linalg.solve",
-    "matrix_solve_ls": "linalg.lstsq",
-    "matrix_triangular_solve": "linalg.triangular_solve",
-    "mul": "multiply",
-    "neg": "negative",
-    "pack": "stack",
-    "parallel_stack": "stack",
-    "reverse_v2": "reverse",
-    "self_adjoint_eig": "linalg.eigh",
-    "self_adjoint_eigvals": "linalg.eigvalsh",
-    "sub": "subtract",
-    "tensor_scatter_add": "tensor_scatter_nd_add",
-    "tensor_scatter_sub": "tensor_scatter_nd_sub",
-    "tensor_scatter_update": "tensor_scatter_nd_update",
-    "unpack": "unstack",
+    **{alias: name for alias, _, name in (pair.partition("=") for pair in _OLDER.split())},
 }
 """Names that TensorFlow 1 has beside those of today."""
 

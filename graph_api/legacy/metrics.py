@@ -136,22 +136,30 @@ def mean_tensor(values: Any, weights: Any = None) -> Measure:
 # ---- counts ----------------------------------------------------------------------------------------------------------
 
 
+_KINDS = {
+    "tp": ("true_positives", True, True),
+    "fn": ("false_negatives", True, False),
+    "tn": ("true_negatives", False, False),
+    "fp": ("false_positives", False, True),
+}
+"""For each kind of prediction its name, and whether the label and the prediction are true."""
+
+
+def _hits(key: str, labels: Any, predictions: Any) -> Operand:
+    """1 where a prediction is of a kind, else 0."""
+    _, positive, over = _KINDS[key]
+    wanted = [x if is_true else tf.logical_not(x) for x, is_true in ((labels, positive), (predictions, over))]
+    return tf.cast(tf.logical_and(*wanted), tf.float32)
+
+
 def _cells(labels: Any, predictions: Any, weights: Any, which: str) -> list[tuple[str, Any]]:
-    """Numbers of predictions by what they and the labels are: "tp", "fp", "tn", "fn", in the order asked for."""
+    """Numbers of predictions of the kinds asked for."""
     labels, predictions = alike(tf.cast(labels, tf.bool), tf.cast(predictions, tf.bool))
-    cells = {
-        "tp": (labels, predictions),
-        "fp": (tf.logical_not(labels), predictions),
-        "tn": (tf.logical_not(labels), tf.logical_not(predictions)),
-        "fn": (labels, tf.logical_not(predictions)),
-    }
-    words = {"tp": "true_positives", "fp": "false_positives", "tn": "true_negatives", "fn": "false_negatives"}
     sums = []
-    single = " " not in which
     for key in which.split():
-        hits = tf.cast(tf.logical_and(*cells[key]), tf.float32)
+        hits = _hits(key, labels, predictions)
         count = tf.reduce_sum(hits if weights is None else hits * broadcast(weights, hits))
-        sums.append(("count" if single else f"{words[key]}/count", count))
+        sums.append(("count" if key == which else f"{_KINDS[key][0]}/count", count))
     return sums
 
 
@@ -177,15 +185,6 @@ _EPSILON = 1e-7
 """TensorFlow's thresholds of areas lie a little outside of [0, 1], and its quotients are kept from 0 by as much."""
 
 
-_KINDS = {
-    "tp": ("true_positives", True, True),
-    "fn": ("false_negatives", True, False),
-    "tn": ("true_negatives", False, False),
-    "fp": ("false_positives", False, True),
-}
-"""For each kind of prediction its name, and whether the label and the prediction are true."""
-
-
 def _at_thresholds(
     labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any, which: str = "tp fn tn fp"
 ) -> list[tuple[str, Any]]:
@@ -203,12 +202,8 @@ def _at_thresholds(
         weights = tf.reshape(broadcast(weights, predictions), [1, -1])
     sums = []
     for key in which.split():
-        name, positive, over = _KINDS[key]
-        hits = tf.cast(
-            tf.logical_and(truth if positive else tf.logical_not(truth), above if over else tf.logical_not(above)),
-            tf.float32,
-        )
-        sums.append((name, tf.reduce_sum(hits if weights is None else hits * weights, 1)))
+        hits = _hits(key, truth, above)
+        sums.append((_KINDS[key][0], tf.reduce_sum(hits if weights is None else hits * weights, 1)))
     return sums
 
 
