@@ -1,8 +1,7 @@
 """Rows of tables of names, which say where a function is: none is loaded for being in a table.
 
-A row is ``(where, names)``, where: ``"module:name"`` (`rows` has other forms of it); or ``(Old(where, ...), names)``
-if TensorFlow has the arguments in another order or under other names. A table writes ``ops.arithmetic.add`` for
-``"engine.ops.arithmetic:add"``.
+A row is ``(where, names)``, where: ``"module:name"``; or ``(Old(where, ...), names)`` if TensorFlow has the arguments
+in another order or under other names. `rows` and `functions` make them of texts.
 """
 
 from __future__ import annotations
@@ -23,33 +22,6 @@ class Old:
     ignored: tuple[str, ...] = ()
 
 
-class Later:
-    """A module that is not loaded yet: its attributes are where its functions are, or of a package its modules."""
-
-    def __init__(self, module: str, is_package: bool = False) -> None:
-        self._module, self._is_package = module, is_package
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return Later(f"{self._module}.{name}") if self._is_package else f"{self._module}:{name}"
-
-
-ops = Later("engine.ops", is_package=True)
-"""The engine's ops: ``ops.trig.sin`` is where the sine is."""
-
-
-def named(module: str, places: str, names: str) -> list[tuple[str, str]]:
-    """Rows of functions of a module of the engine's ops, whose names in TensorFlow are their own.
-
-    Examples
-    --------
-    >>> named("trig", "{} math.{}", "sin cos")
-    [('engine.ops.trig:sin', 'sin math.sin'), ('engine.ops.trig:cos', 'cos math.cos')]
-    """
-    return [(f"engine.ops.{module}:{name}", places.replace("{}", name)) for name in names.split()]
-
-
 def rows(table: str) -> tuple[tuple[str, str], ...]:
     """Rows of names that are loaded when a program first uses one of them, from a text with a line for each.
 
@@ -66,15 +38,62 @@ def rows(table: str) -> tuple[tuple[str, str], ...]:
     (('graph_api.sparse:add', 'sparse_add'), ('graph_api.sparse:reshape', 'sparse_reshape'))
     """
     made: list[tuple[str, str]] = []
-    for line in table.strip().replace("\n ", " ").split("\n"):
+    for line in _lines(table):
         where, _, what = line.partition(" | ")
         pattern, _, names = what.partition(" | ")
         filled = [pattern.replace("*", name) for name in names.split()] if names else [pattern]
         if "*" in where:
             made += [(where.replace("*", name), one) for name, one in zip(names.split(), filled, strict=True)]
-        elif not line.startswith("#"):
+        else:
             made.append((where, " ".join(filled)))
     return tuple(made)
+
+
+def functions(table: str) -> tuple[tuple[Any, str], ...]:
+    """Rows of functions that have other arguments in an older TensorFlow, from a text with a line for each.
+
+    A line is ``module.function | names | arguments``, the module below ``engine.ops`` unless a colon is behind it. The
+    arguments stand in TensorFlow's order, those behind a semicolon by name only; ``old=new`` is called `new` here, and
+    ``-old`` means nothing here. ``module.* | names | arguments | functions`` has the functions in place of each ``*``.
+
+    Examples
+    --------
+    >>> functions("trig.* | * math.* | | sin cos")
+    (('engine.ops.trig:sin', 'sin math.sin'), ('engine.ops.trig:cos', 'cos math.cos'))
+    >>> ((where, names),) = functions("gather.gather | gather | params indices -validate_indices ; dim=axis")
+    >>> where.function, where.order, where.renames, where.ignored
+    ('engine.ops.gather:gather', ('params', 'indices', 'validate_indices'), {'dim': 'axis'}, ('validate_indices',))
+    """
+    made: list[tuple[Any, str]] = []
+    for line in _lines(table):
+        where, names, arguments, family = ([part.strip() for part in line.split("|")] + ["", ""])[:4]
+        for name in family.split() or [""]:
+            at = where.replace("*", name)
+            at = at if ":" in at else f"engine.ops.{at.replace('.', ':')}"
+            made.append((_older(at, arguments) if arguments else at, names.replace("*", name)))
+    return tuple(made)
+
+
+def _older(where: str, arguments: str) -> Old:
+    parts = [[word.lstrip("-").partition("=") for word in part.split()] for part in arguments.split(";")]
+    renames = {old: new for part in parts for old, _, new in part if new}
+    ignored = tuple([word[1:] for word in arguments.split() if word.startswith("-")])
+    return Old(where, renames, tuple([old for old, _, _ in parts[0]]) or None, ignored)
+
+
+def pairs(text: str) -> dict[str, str]:
+    """Words and what stands for each; of several there are commas between them.
+
+    Examples
+    --------
+    >>> pairs("sub=subtract moments=mean,variance")
+    {'sub': 'subtract', 'moments': 'mean variance'}
+    """
+    return {word: what.replace(",", " ") for word, _, what in (pair.partition("=") for pair in text.split())}
+
+
+def _lines(table: str) -> list[str]:
+    return [line for line in table.strip().replace("\n ", " ").split("\n") if not line.startswith("#")]
 
 
 def below(place: str, rows: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:

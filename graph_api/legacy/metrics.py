@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import graph_api as tf
+from dualgrad.keras.matching import areas_between
 from engine.core.operands import Operand
 from graph_api.legacy.metric_sums import (
     Measure,
@@ -145,11 +146,12 @@ _KINDS = {
 """For each kind of prediction its name, and whether the label and the prediction are true."""
 
 
-def _hits(key: str, labels: Any, predictions: Any) -> Operand:
+def _hits(key: str, labels: Any, predictions: Any) -> Tensor:
     """1 where a prediction is of a kind, else 0."""
     _, positive, over = _KINDS[key]
-    wanted = [x if is_true else tf.logical_not(x) for x, is_true in ((labels, positive), (predictions, over))]
-    return tf.cast(tf.logical_and(*wanted), tf.float32)
+    label = labels if positive else tf.logical_not(labels)
+    said = predictions if over else tf.logical_not(predictions)
+    return tf.cast(tf.logical_and(label, said), tf.float32)
 
 
 def _cells(labels: Any, predictions: Any, weights: Any, which: str) -> list[tuple[str, Any]]:
@@ -272,7 +274,8 @@ def auc(
 
     def area(tp: Any, fn: Any, tn: Any, fp: Any) -> Operand:
         if careful:
-            return _interpolated(tp, fn, tp + fp)
+            parts: Any = areas_between(tp, fp, fn)
+            return tf.reduce_sum(parts)
         recalled = (tp + 1e-6) / (tp + fn + 1e-6)
         if curve == "ROC":
             x, y = fp / (fp + tn + 1e-6), recalled
@@ -282,16 +285,6 @@ def auc(
 
     sums = _at_thresholds(labels, predictions, points, weights)
     return measured(name, "auc", sums, area, metrics_collections, updates_collections)
-
-
-def _interpolated(tp: Any, fn: Any, p: Any) -> Operand:
-    """The area below precision against recall (Davis and Goadrich, 2006)."""
-    gained, more = tp[:-1] - tp[1:], p[:-1] - p[1:]
-    slope = ratio(gained, tf.maximum(more, 0.0))
-    start = tp[1:] - slope * p[1:]
-    both = tf.logical_and(p[:-1] > 0.0, p[1:] > 0.0)
-    growth = tf.where(both, ratio(p[:-1], tf.maximum(p[1:], 0.0)), tf.ones_like(p[1:]))
-    return tf.reduce_sum(ratio(slope * (gained + start * tf.log(growth)), tf.maximum(tp[1:] + fn[1:], 0.0)))
 
 
 def _sensitivity(specificity: float, tp: Any, fn: Any, tn: Any, fp: Any) -> Operand:
