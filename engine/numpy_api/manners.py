@@ -97,7 +97,7 @@ def _array(x: Any) -> np.ndarray:
 
 
 def _same(text: str) -> dict[str, tuple[Callable[..., Any], str]]:
-    """What NumPy's function of the same name does, and what does it where values are no arrays."""
+    """NumPy's functions of these names, and the public function that does the same where values are no arrays."""
     pairs = [pair.split("=") for pair in text.split()]
     return {name: (getattr(np, name), f"tf.{instead}") for name, instead in pairs}
 
