@@ -384,7 +384,8 @@ class KerasOptimizer(KerasProtocol, Optimizer):
                 return gradient
         elif isinstance(gradient, Value):
             gradient = cast(gradient, variable.dtype)
-        return super()._checked_gradient(gradient, variable)
+        self._require_dtype(variable)
+        return self._taken(as_gradient(gradient, variable))
 
     def _processed(self, pairs: Sequence[Pair]) -> Sequence[Pair]:
         gradients, variables = [g for g, _ in pairs], [v for _, v in pairs]
