@@ -17,7 +17,7 @@ from engine.runtime.errors import DataLossError, NotFoundError
 
 
 def files(prefix: str) -> list[str]:
-    """The files of a checkpoint of the first version: one of that name, or those of all shards; none, if there are none.
+    """The files of a checkpoint of the first version: one of that name, or those of all shards, if there are any.
 
     Savers call several files ``prefix-00000-of-00002``, or all of them ``prefix-?????-of-00002``.
 
