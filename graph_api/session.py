@@ -31,7 +31,7 @@ from engine.core.dtypes import string
 from engine.core.nest import Structure
 from engine.core.op import Node
 from engine.core.trace import constant, needed_nodes, placeholder
-from engine.core.value import NotCopied, Value, as_array, fits
+from engine.core.value import NotCopied, Value, as_array, fits, known_shape
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
 from engine.runtime.collector import uncollected
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
@@ -489,7 +489,7 @@ def _shapes_for(unfed: Sequence[Node], nodes: Sequence[Node], wanted: Sequence[A
     stands_for: dict[int, Node] = {}
     for x in [x for node in read for x in node.inputs if isinstance(x, Tensor)]:
         if id(x.node) not in places and id(x) not in fed:
-            value = np.broadcast_to(np.zeros((), x.dtype.numpy), x.aval.shape or ())
+            value = np.broadcast_to(np.zeros((), x.dtype.numpy), known_shape(x, "a placeholder"))
             stands_for[id(x)] = Node(constant, (), {"value": value}, (x,))
     return [*stands_for.values(), *read]
 

@@ -110,7 +110,8 @@ class V1Reader:
         out = np.zeros(shape, dtype)
         covered = 0
         for part in self._parts.get(name, ()):
-            region = out[(*slice_of(part.slice), ...)]  # a view, also of a scalar
+            where: Any = (*slice_of(part.slice), ...)  # a view, also of a scalar
+            region = out[where]
             region[...] = array_of(part.data, entry.type, region.shape)
             covered += region.size
         if covered != out.size:

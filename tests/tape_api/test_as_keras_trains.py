@@ -146,6 +146,20 @@ def test_models_with_nothing_to_train_fit() -> None:
     np.testing.assert_allclose(scaling.fit(Y, Y, verbose=0).history["loss"], [np.mean(Y * Y)], rtol=1e-6)
 
 
+def test_a_frozen_model_inside_another_keeps_its_statistics() -> None:
+    base = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2), keras.layers.BatchNormalization()])
+    base.trainable = False
+    assert not base.layers[1].trainable
+    inputs = keras.Input((3,))
+    net = keras.Model(inputs, keras.layers.Dense(1)(base(inputs)))
+    net.compile("sgd", "mse")
+    before = base.get_weights()
+    net.fit(X, Y, verbose=0)
+    assert all((a == b).all() for a, b in zip(before, base.get_weights(), strict=True))
+    base.trainable = True
+    assert base.layers[0].trainable and len(base.trainable_weights) == 4
+
+
 # ---- optimizers ------------------------------------------------------------------------------------------------------
 
 

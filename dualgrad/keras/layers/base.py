@@ -144,6 +144,18 @@ class Layer(Bound, Configured, Module):
             batch_input_shape = (None, *_as_dims(input_shape))
         self._input_shape = None if batch_input_shape is None else TensorShape(batch_input_shape)
 
+    @property
+    def trainable(self) -> bool:
+        """Whether the layer's weights are trained. Assigned, it goes for the layers that this one holds, too."""
+        return bool(vars(self)["trainable"])
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        vars(self)["trainable"] = value  # where configurations look for arguments
+        for member in self._members() if "_added" in vars(self) else ():
+            if isinstance(member, Layer):
+                member.trainable = value
+
     _starts_built = False
     """Whether a layer of the class, which has no weights, is built as soon as it is made."""
     input_spec: Any = None
