@@ -491,7 +491,7 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         return [*[v for _, name, v in self._counters.items() if name == "iterations"], *rates]
 
     def _in_all(self) -> list[Variable]:
-        """What `update` keeps for all variables together, besides their number."""
+        """The variables that `update` keeps for all variables together, besides their number."""
         return [v for _, name, v in self._counters.items() if name != "iterations"]
 
     def kept_slots(self) -> list[tuple[Variable, str, Variable]]:

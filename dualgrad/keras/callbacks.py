@@ -152,7 +152,7 @@ class LambdaCallback(Callback):
 
 
 _GROWING = ("acc", "auc", "precision", "recall", "score", "iou", "cosine", "sensitivity", "specificity")
-"""What names of metrics, and of their classes, have where more is better."""
+"""Words in the names of metrics, and of their classes, where more is better."""
 
 
 class _Monitor(Callback):
