@@ -12,6 +12,7 @@ from engine.core.dtypes import DType, as_dtype, float32
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand
 from engine.core.value import dtype_of
+from engine.core.variable import Variable
 from engine.ops.arithmetic import maximum, square
 from engine.ops.compare import cast, cast_like
 from engine.ops.complexes import abs
@@ -162,10 +163,15 @@ def nadam(
     now, ahead = [beta_1 * (1 - 0.5 * pow(decay, at)) for at in (t, t + 1)]
     m = toward(slots["m"], gradient, beta_1)
     v = toward(slots["v"], of_rows(square, gradient, hyper), beta_2)
-    product = slots["momentum_product"] * (hyper.beta_1 * (1 - 0.5 * pow(0.96, t)))
+    product = cast_like(_momentum_product(state.iterations, state.momentum_product, hyper.beta_1), value)
     mean = m * ahead / (1 - product * ahead) + gradient * (1 - now) / (1 - product)
     scale = sqrt(v / (1 - pow(beta_2, t))) + hyper.epsilon
-    return value - mean * hyper.learning_rate / scale, {"m": m, "v": v, "momentum_product": product}
+    return value - mean * hyper.learning_rate / scale, {"m": m, "v": v}
+
+
+def _momentum_product(iterations: Any, before: Any, beta_1: Any) -> Operand:
+    """Π after this step."""
+    return before * cast_like(beta_1, before) * (1 - 0.5 * pow(0.96, cast_like(iterations + 1, before)))
 
 
 class AdamOptimizer(Optimizer):
@@ -339,7 +345,18 @@ class Nadam(WithBetas):
     """
 
     update = staticmethod(nadam)
+    _product_dtype = float32
 
-    def initial_slots(self) -> dict[str, float]:
-        """The running averages of the gradient and of its square, and the product of the momenta so far."""
-        return {"m": 0.0, "v": 0.0, "momentum_product": 1.0}
+    def shared_state(self) -> dict[str, Any]:
+        """The number of steps, and the product of the momenta so far, which is one for all variables."""
+        return {**super().shared_state(), "momentum_product": self._product_dtype.numpy.type(1)}
+
+    def _shared(self, first: Variable) -> dict[str, Variable]:
+        self._product_dtype = first.dtype
+        return super()._shared(first)
+
+    def advanced(self, state: dict[str, Any]) -> dict[str, Any]:
+        """The number of steps, and the product, after a step."""
+        beta_1 = self._in_dtype("beta_1", self._current("beta_1", None), dtype_of(state["momentum_product"]))
+        product = _momentum_product(state["iterations"], state["momentum_product"], beta_1)
+        return {"iterations": state["iterations"] + 1, "momentum_product": product}

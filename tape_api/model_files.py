@@ -41,6 +41,7 @@ _INERT = {
     "shared_object_id",
     "dtype_policy",
     "unroll",
+    "input_length",
     "implementation",
     "jit_compile",
 }
@@ -130,10 +131,10 @@ def load_model(
     Raises
     ------
     ValueError
-        If there is no such file.
+        If there is no such file, or it has a class or argument that is neither ours, nor registered, nor in
+        `custom_objects`.
     DataLossError
-        If the file is damaged, larger than its limit (`DUALGRAD_READ_LIMIT`), or describes no model that can be made:
-        it has a class or argument that is neither ours, nor registered, nor in `custom_objects`. It is a ValueError.
+        If the file is damaged, larger than its limit (`DUALGRAD_READ_LIMIT`), or describes no model; a ValueError.
     """
     unknown = sorted(set(more) - {"options"})
     if unknown:
@@ -148,7 +149,7 @@ def load_model(
     if not os.path.isfile(path):
         raise ValueError(f"File not found: filepath={path}. Models are in files that end in .keras or .h5")
     hdf5.module(path)
-    with limits.damage(path), limits.allowance(path):
+    with limits.damage(path, InvalidArgumentError), limits.allowance(path):
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 config = json.loads(limits.member(archive, "config.json", path))
@@ -283,6 +284,8 @@ def _as_ours(x: Any, place: str = "keras") -> Any:
     if not {"class_name", "config"} <= set(config) or config["class_name"] == "__keras_tensor__":
         return config
     name = config["class_name"]
+    if name == "Sequential" and isinstance(config["config"], list):  # Keras before 2.2.3
+        config["config"] = {"layers": config["config"]}
     if name in ("DTypePolicy", "Policy"):
         return config["config"]["name"]
     if name == "function" and config["config"] not in REGISTERED and config["config"] in _FUNCTIONS:
@@ -301,7 +304,10 @@ def _class(module: str, name: str) -> Any:
     if not isinstance(name, str) or name in REGISTERED or parts[0] not in ("keras", "tf_keras", "tensorflow"):
         return None
     if "ops" in parts:
-        raise ValueError(f"load_model: the model has the op {name} between its layers; only layers are read from files")
+        raise InvalidArgumentError(
+            f"load_model: the model has the op {name} between its layers; only layers are read from files"
+        )
+    name = name.removeprefix("Custom>")  # Keras 2.11 calls its own optimizers so
     if name in schedules.KINDS:
         return schedules.KINDS[name]
     wanted = [p for p in parts if p in _PLACES and p != "models"] or _PLACES
@@ -329,7 +335,7 @@ def _accepted(kind: Any, config: Any) -> Any:
         config = {"learning_rate" if k == "lr" else k: v for k, v in config.items()}
     strange = [k for k, v in config.items() if k not in taken and k not in _INERT and v not in (None, False, [], {})]
     if strange:
-        raise ValueError(
+        raise InvalidArgumentError(
             f"load_model: {kind.__name__} does not take {', '.join(f'{k}={config[k]!r}' for k in strange)}"
         )
     return {k: v for k, v in config.items() if k in taken}

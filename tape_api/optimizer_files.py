@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from optim.keras_optimizer import KerasOptimizer
+from optim.loss_scaling import LossScaleOptimizer
 from tape_api import hdf5
 from tape_api.trackable import in_older_order
 
@@ -28,6 +29,10 @@ def kept(optimizer: Any) -> list[Any]:
 
 def arrays(optimizer: Any) -> list[np.ndarray]:
     """The arrays that a file holds of an optimizer."""
+    if isinstance(optimizer, LossScaleOptimizer):
+        scale, good = (x.numpy() for x in kept(optimizer)[:2])
+        # Keras's has a count and a rate of its own, which it does not use
+        return [np.int64(0), np.float32(0), np.int64(good), scale, *arrays(optimizer.inner_optimizer)]
     values = [variable.numpy() for variable in kept(optimizer)]
     number = calls(optimizer)
     return values if number is None else [number, *values[1:-1]]
@@ -56,6 +61,10 @@ def in_steps(optimizer: KerasOptimizer, found: Sequence[Taken]) -> list[Taken]:
 
 def planned(optimizer: Any, stored: Sequence[Any]) -> Plan:
     """Variables of an optimizer and what they are to hold; nothing, with a warning, if the file is of another one."""
+    if isinstance(optimizer, LossScaleOptimizer) and len(stored) > 3:
+        own = zip(kept(optimizer)[:2], (stored[3], stored[2]), strict=True)
+        inner = planned(optimizer.inner_optimizer, stored[4:])
+        return [*[(v, np.asarray(hdf5.numbers(a), v.dtype.numpy)) for v, a in own if inner], *inner]
     variables = kept(optimizer)[: None if _count(optimizer) is None else -1]
     is_older = isinstance(optimizer, KerasOptimizer) and _shapes(variables) != _shapes(stored)
     if is_older:

@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dualgrad.files import atomic, bundle, limits
+from dualgrad.files import atomic, bundle, limits, v1
 from dualgrad.files.bundle import BundleReader, index_file
 from dualgrad.files.tensors import dtype_name
 from dualgrad.files.text_format import quoted
-from dualgrad.files.v1 import V1Reader
 from engine.core.dtypes import DType, as_dtype
 from engine.core.operands import Array, Operand
 from engine.runtime.errors import DataLossError, NotFoundError
@@ -44,13 +43,13 @@ class CheckpointReader:
     def __init__(self, filepattern: str) -> None:
         prefix = os.fspath(filepattern)
         is_bundle = Path(index_file(prefix)).is_file()
-        if not is_bundle and not Path(prefix).is_file():
+        if not is_bundle and not v1.files(prefix):
             raise NotFoundError(
                 f"Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {prefix}"
             )
         self.prefix = prefix
         with limits.damage(prefix):
-            self._reader: Any = BundleReader(prefix) if is_bundle else V1Reader(prefix)
+            self._reader: Any = BundleReader(prefix) if is_bundle else v1.V1Reader(prefix)
 
     def has_tensor(self, tensor_str: str) -> bool:
         """Whether there is a tensor of that name."""
@@ -105,7 +104,7 @@ def exists(prefix: str) -> bool:
         return False
     if glob.glob(glob.escape(prefix) + ".index") or glob.glob(prefix + ".index"):
         return True
-    return Path(prefix).is_file() and Path(prefix).name != STATE_FILE
+    return Path(prefix).name != STATE_FILE and bool(v1.files(prefix))
 
 
 def resolved(ckpt_dir_or_file: str) -> str:

@@ -47,6 +47,8 @@ def reduced(values: Any, sample_weight: Any, reduction: str | None) -> Operand:
         elif missing > 0 and shape:
             weights = tf.reshape(weights, (*shape, *[1] * missing))
         values = values * weights
+        if reduction == "mean_with_sample_weight":
+            return tf.divide_no_nan(tf.reduce_sum(values), tf.reduce_sum(weights))
     if reduction in ("none", None):
         return values
     return tf.reduce_sum(values) if reduction == "sum" else tf.reduce_mean(values)

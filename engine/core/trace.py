@@ -312,8 +312,9 @@ def needed_nodes(
         needed.add(id(node))
         inputs: Iterable[Any] = node.inputs
         if by_shape:
-            refers = range(len(node.inputs)) if node.op.from_avals else node.op.references
-            inputs = [x for i, x in enumerate(inputs) if i not in refers or not x.aval.is_static]
+            op = node.op
+            first = 0 if op.from_avals else len(op.args) - 1 if op.args[-1:] == ("*like",) else len(node.inputs)
+            inputs = [x for i, x in enumerate(inputs) if not (i >= first or i in op.references) or not x.aval.is_static]
         pending += [x.node for x in inputs if id(x) not in fed and isinstance(x, Symbol)]
         pending += extra(node)
     return [node for node in nodes if id(node) in needed]

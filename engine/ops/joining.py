@@ -164,7 +164,7 @@ concat_piece = linear(
     ),
     _part_batch,
     strict=False,
-    args=("ct", "*values"),
+    args=("ct", "*like"),
     sparsity=GATHERS,
     specialize=_piece_by_index,
     layout=Layout.PART,
@@ -176,7 +176,7 @@ concat_place = linear(
     lambda ct, x, *values, axis, position: concat_piece(ct, *values, axis=axis, position=position),
     lambda t, *values, axis, position: Aval(_with_dim(t.shape, axis, _dims(values, axis)), t.dtype),
     _part_batch,
-    args=("t", "*values"),
+    args=("t", "*like"),
     sparsity=SCATTERS,
     doc="A concat in which all but the value at `position` is zero.",
 )
