@@ -20,6 +20,7 @@ from engine.runtime.errors import InvalidArgumentError, ResourceExhaustedError, 
 
 HOME = Path(__file__).resolve().parent.parent
 RNG = np.random.default_rng(3)
+LIMITS: tuple[dict[str, Any], ...] = ({}, {"max_bytes": 30_000})
 X, W, ROWS = np.linspace(0.1, 1.0, 5), RNG.normal(size=(5, 5)) * 0.3, RNG.normal(size=(37, 5))
 
 
@@ -121,7 +122,7 @@ def test_recurrent_layers(name: str, masked: bool) -> None:
     x = tf.constant(RNG.normal(size=(2, 30, 3)).astype(np.float32))
     mask = np.arange(30) < np.array([[20], [30]]) if masked else None
     found: list[list[np.ndarray]] = []
-    for limit in ({}, {"max_bytes": 3_000}):
+    for limit in LIMITS:
         layer = CASES[name](**limit)
         layer(x)
         draws = np.random.default_rng(5)
@@ -142,7 +143,7 @@ def test_layers_keep_the_limit_in_their_configuration() -> None:
 @pytest.mark.parametrize("lengths", [None, [20, 30]])
 def test_dynamic_rnn(lengths: Any) -> None:
     found = []
-    for limit in ({}, {"max_bytes": 3_000}):
+    for limit in LIMITS:
         with graph_api.Graph().as_default(), graph_api.Session() as session:
             cell = graph_api.nn.rnn_cell.LSTMCell(
                 3, initializer=graph_api.random_uniform_initializer(-0.3, 0.3, seed=1)
@@ -174,7 +175,7 @@ def test_other_derivatives() -> None:
 
 def test_variables_arrays_and_state() -> None:
     found = []
-    for limit in ({}, {"max_bytes": 30_000}):
+    for limit in LIMITS:
         v, count = tf.Variable(X), tf.Variable(0.0, trainable=False)
 
         def step(i: Any, y: Any, kept: Any, v: Any = v, count: Any = count) -> Any:

@@ -341,7 +341,7 @@ class Program(Code):
         return "\n".join([*lines, f"block for intermediates: {block} bytes", *self.plans()])
 
     def plans(self) -> list[str]:
-        """What is to be said of instructions that carry out a plan."""
+        """Lines about the instructions that carry out a plan."""
         return [repr(i.params["recipe"]) for i in self.instructions if "recipe" in i.params]
 
     def __str__(self) -> str:

@@ -113,9 +113,10 @@ class Checkpointed(Recipe):
         self.keeping = None if keeping is None else _with_numbers(keeping, carries, number)
         self.carries, self.sequences, self.step, self.ends, self.read = carries, sequences + 1, step, ends, read
         self.needed, self.backwards, self.max_bytes = needed, backwards, max_bytes
+        self.ahead: dict[str, Any] = {"carries": carries, "sequences": sequences + 1, "backwards": backwards}
 
     def __repr__(self) -> str:
-        """What is planned; how many steps there are is known once it has run."""
+        """Say what is planned; how many steps there are is known once it has run."""
         if self.last is None:
             return f"<reverse walk of a loop within {self.max_bytes} bytes>"
         steps, states = self.last
@@ -138,7 +139,7 @@ class Checkpointed(Recipe):
         return None
 
     def _parts(self, values: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any], list[Any], list[Any]]:
-        """What the values are: carries, sequences, captures; what the walk carries, its own sequences."""
+        """Carries, sequences and captures among the values; what the walk carries, and its own sequences."""
         carried, own = self.ends
         start, stop = self.carries + self.sequences, len(values) - own
         return (
@@ -150,11 +151,10 @@ class Checkpointed(Recipe):
         self, scan: Callable[..., Sequence[Any]], state: Sequence[Any], columns: Sequence[Any], captures: Sequence[Any],
         carried: Sequence[Any], own: Sequence[Any],
     ) -> Sequence[Any]:  # fmt: skip
-        """What the walk gives for steps of which it keeps all states."""
+        """The results of the walk for steps of which it keeps all states."""
         kept: Sequence[Any] = ()
         if self.keeping is not None:
-            ahead = {"carries": self.carries, "sequences": self.sequences, "backwards": self.backwards}
-            kept = scan(*state, *columns, *captures, body=self.keeping, **ahead)[self.carries :]
+            kept = scan(*state, *columns, *captures, body=self.keeping, **self.ahead)[self.carries :]
         rows = [columns[0], *[columns[1 + i] for i in self.read], *kept, *own]
         back = {"carries": len(carried), "sequences": len(rows), "backwards": not self.backwards}
         return scan(*carried, *rows, *captures, body=self.step, **back)
@@ -170,8 +170,7 @@ class Checkpointed(Recipe):
             first, last, left, state = stretches.pop()
             if at := cut(last - first, left):
                 rows = self._rows(columns, steps, first, first + at)
-                ahead = {"carries": self.carries, "sequences": self.sequences, "backwards": self.backwards}
-                later = scan_kernel(*state, *rows, *captures, body=self.advance, **ahead)
+                later = scan_kernel(*state, *rows, *captures, body=self.advance, **self.ahead)
                 stretches += [(first, first + at, left, state), (first + at, last, max(left - 1, 1), later)]
                 continue
             given = self._rows(columns, steps, first, last), captures, carried, self._rows(own, steps, first, last)
@@ -197,7 +196,9 @@ class Checkpointed(Recipe):
             If there is no room for one more.
         """
         carries, others = self.needed
-        row = sum(state[k].nbytes for k in carries) + sum(math.prod(a.shape or ()) * a.dtype.size for a in others)
+        row = sum(state[k].nbytes for k in carries) + sum(
+            a.dtype.size * math.prod(d or 0 for d in a.shape or ()) for a in others
+        )
         each = _COPIES * max(sum(x.nbytes for x in state), row, 1)
         room = self.max_bytes - self.max_bytes // _SPARE
         if 2 * each > room:

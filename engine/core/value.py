@@ -253,7 +253,7 @@ def as_array(value: Any, dtype: Any = None, name: str = "value") -> Array:
 
 
 def held_in(x: Any) -> Any:
-    """What an object of another library holds: a value, or nested lists of elements with values; None if it has none.
+    """The value that an object of another library holds, or nested lists of elements with values; None if it has none.
 
     NumPy's arrays of objects may have values for elements, and xarray's hold any array as their data.
     """

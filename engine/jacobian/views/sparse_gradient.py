@@ -36,7 +36,7 @@ _ASKED = {
 
 
 class _NoArray:
-    """What says so when it is taken for an array."""
+    """It says so when it is taken for an array."""
 
     _kind = "operator"
 
@@ -50,7 +50,7 @@ class _NoArray:
 
     @property
     def flags(self) -> NoReturn:
-        """What only arrays have."""
+        """Nothing: arrays have flags."""
         raise AttributeError(_ASKED[self._kind])
 
 
