@@ -10,10 +10,11 @@ from graph_api.control import HOST
 
 
 def scanned(
-    name: str, function: Callable[[Any, Any], tuple[Any, Any]], initial: Any, elems: Any, backwards: bool = False
-) -> tuple[Any, Any]:
+    name: str, function: Callable[[Any, Any], tuple[Any, Any]], initial: Any, elems: Any, backwards: bool = False,
+    max_bytes: int | None = None,
+) -> tuple[Any, Any]:  # fmt: skip
     """``state, result = function(state, row)`` for each row of some tensors: the last state, the results stacked."""
-    return rows.scanned(HOST, name, function, initial, elems, backwards)
+    return rows.scanned(HOST, name, function, initial, elems, backwards, max_bytes)
 
 
 def map_fn(
@@ -64,8 +65,9 @@ def scan(
     infer_shape: bool = True,
     reverse: bool = False,
     name: str | None = None,
+    max_bytes: int | None = None,
 ) -> Any:
-    """All intermediate results of `foldl` (of `foldr` if `reverse`), stacked.
+    """All intermediate results of `foldl` (of `foldr` if `reverse`), stacked; `max_bytes` as in `while_loop`.
 
     Examples
     --------
@@ -74,7 +76,7 @@ def scan(
     ...     print(sess.run(tf.scan(lambda total, x: total + x, tf.constant([1.0, 2.0, 3.0]))))
     [1. 3. 6.]
     """
-    return rows.scan(HOST, fn, elems, initializer, back_prop, reverse, name)
+    return rows.scan(HOST, fn, elems, initializer, back_prop, reverse, name, max_bytes)
 
 
 def foldl(
@@ -85,9 +87,10 @@ def foldl(
     back_prop: bool = True,
     swap_memory: bool = False,
     name: str | None = None,
+    max_bytes: int | None = None,
 ) -> Any:
     """``fn(... fn(fn(initializer, first row), second row) ...)``; by default the first row is the initializer."""
-    return rows.fold(HOST, "foldl", fn, elems, initializer, back_prop, name)
+    return rows.fold(HOST, "foldl", fn, elems, initializer, back_prop, name, max_bytes)
 
 
 def foldr(
@@ -98,6 +101,7 @@ def foldr(
     back_prop: bool = True,
     swap_memory: bool = False,
     name: str | None = None,
+    max_bytes: int | None = None,
 ) -> Any:
     """`foldl` from the last row to the first."""
-    return rows.fold(HOST, "foldr", fn, elems, initializer, back_prop, name)
+    return rows.fold(HOST, "foldr", fn, elems, initializer, back_prop, name, max_bytes)

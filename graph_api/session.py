@@ -31,7 +31,7 @@ from engine.core.dtypes import string
 from engine.core.nest import Structure
 from engine.core.op import Node
 from engine.core.trace import constant, needed_nodes, placeholder
-from engine.core.value import NotCopied, Value, as_array, fits, known_shape
+from engine.core.value import NotCopied, Value, as_array, check_unmasked, fits, known_shape
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
 from engine.runtime.collector import uncollected
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
@@ -441,7 +441,7 @@ def _fed_array(tensor: Tensor, value: Any) -> np.ndarray:
         if not hasattr(value, "numpy"):
             raise TypeError(f"The value of a feed cannot be a tf.Tensor object ({value!r} for {tensor.name})")
         value = value.numpy()
-    if isinstance(value, np.ndarray) and value.dtype is dtype:
+    if type(value) is np.ndarray and value.dtype is dtype:
         array = value if value.flags.c_contiguous else np.ascontiguousarray(value)
     else:
         array = _converted_feed(tensor, value)
@@ -454,6 +454,7 @@ def _fed_array(tensor: Tensor, value: Any) -> np.ndarray:
 
 
 def _converted_feed(tensor: Tensor, value: Any) -> np.ndarray:
+    check_unmasked(value, f"feed of {tensor.name}")
     try:
         array = np.asarray(value)
         if not array.size and not isinstance(value, np.ndarray):

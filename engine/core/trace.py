@@ -107,7 +107,8 @@ class Symbol(Value):
             return declined
         raise SymbolicArrayError(
             f"{self!r} is symbolic and has no array yet: a NumPy function was called on it, or it was passed where an "
-            f"array is needed. Use the corresponding function of this package, or run it in a session first"
+            f"array is needed. Use the corresponding function of this package (np.stack or tf.stack for the parts of a "
+            f"list), or run it in a session first"
         )
 
     def _has_no_number(self) -> NoReturn:

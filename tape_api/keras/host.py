@@ -129,9 +129,12 @@ class TapeHost(Host):
             return yes() if condition else no()
         return flow.cond(condition, yes, no)
 
-    def scan(self, step: Callable[..., Any], state: Any, sequences: Any, backwards: bool = False) -> tuple[Any, Any]:
+    def scan(
+        self, step: Callable[..., Any], state: Any, sequences: Any, backwards: bool = False,
+        max_bytes: int | None = None,
+    ) -> tuple[Any, Any]:  # fmt: skip
         """A Python loop."""
-        return loops.scanned(step, state, sequences, backwards)
+        return loops.scanned(step, state, sequences, backwards, max_bytes)
 
     def permutation(self, count: int) -> np.ndarray:
         """The order that a function of a data set draws first: so Keras shuffles, in each epoch."""

@@ -27,7 +27,7 @@ from engine.core.aval import Aval
 from engine.core.dtypes import as_dtype
 from engine.core.tape import paused
 from engine.core.tensor_shape import TensorShape
-from engine.core.value import Value, dtype_of
+from engine.core.value import Value, dtype_of, unmasked
 from engine.core.variable import Variable, go_on
 from engine.core.variable import Variable as EngineVariable
 from engine.runtime.cache import cached
@@ -474,7 +474,7 @@ class Layer(Bound, Configured, Module):
         ValueError
             If the number of weights or a shape differs. No weight is changed then.
         """
-        variables, values = self.weights, [np.asarray(w) for w in weights]
+        variables, values = self.weights, [unmasked(w, "set_weights") for w in weights]
         if len(variables) != len(values):
             raise ValueError(
                 f"You called `set_weights(weights)` on layer {self.name!r} with a weight list of length {len(values)}, "
