@@ -91,8 +91,8 @@ class Saver(BaseSaver):
     def _assign(self, sess: Any, variables: Sequence[Any], values: Sequence[Any]) -> None:
         _session(sess).load_variables(variables, values)
 
-    def _write_graph(self, path: str) -> None:
-        self.export_meta_graph(path)
+    def _graph_file(self) -> bytes:
+        return self.export_meta_graph().SerializeToString()
 
     def export_meta_graph(
         self, filename: str | None = None, collection_list: Sequence[str] | None = None, as_text: bool = False,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dualgrad.files import bundle, checkpoints
+from dualgrad.files import atomic, bundle, checkpoints
 from dualgrad.files.graph_protos import SaverDef
 from dualgrad.files.object_graph import keys_by_full_name
 from engine.core.aval import compatible, format_shape
@@ -283,15 +283,17 @@ class BaseSaver:
             return None
         if folder:
             Path(folder).mkdir(exist_ok=True)
+        graph = self._graph_file() if write_meta_graph else b""  # it may be refused, before anything is written
         bundle.write(path, dict(zip(variables, values, strict=True)))
-        if write_meta_graph:
-            self._write_graph(f"{path}.{meta_graph_suffix}")
+        if graph:
+            atomic.write(f"{path}.{meta_graph_suffix}", [graph])
         if write_state:
             self._keep(path, folder, latest_filename, meta_graph_suffix)
         return path
 
-    def _write_graph(self, path: str) -> None:
-        """Save the graph too, where there is one."""
+    def _graph_file(self) -> bytes:
+        """The graph's file, where there is a graph."""
+        return b""
 
     def _keep(self, path: str, folder: str, latest_filename: str, meta_graph_suffix: str) -> None:
         """Say that a checkpoint is the newest, and remove those that are too old."""
