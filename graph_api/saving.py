@@ -86,7 +86,7 @@ class Saver(BaseSaver):
         return {id(v): v for v in both}.values()
 
     def _values(self, sess: Any, variables: Sequence[Any]) -> list[Any]:
-        return _session(sess).run(list(variables)) if variables else []
+        return _session(sess).read_variables(variables)
 
     def _assign(self, sess: Any, variables: Sequence[Any], values: Sequence[Any]) -> None:
         _session(sess).load_variables(variables, values)

@@ -59,7 +59,7 @@ def checkpoint_name(variable: Any) -> str:
     return str(getattr(variable, "saved_as", None) or variable.name.removesuffix(":0"))
 
 
-def restored_values(save_path: str, variables: Mapping[str, Variable]) -> list[np.ndarray]:
+def restored_values(save_path: str, variables: Mapping[str, Variable]) -> list[np.ndarray | bundle.Stored]:
     """The values that a checkpoint has for some variables, all of them examined before any is used.
 
     Raises
@@ -86,7 +86,7 @@ def restored_values(save_path: str, variables: Mapping[str, Variable]) -> list[n
         )
     for name, variable in variables.items():
         check_fits(reader, keys[name], variable, save_path)
-    return [np.asarray(reader.get_tensor(key)) for key in keys.values()]
+    return [reader.stored(key) for key in keys.values()]
 
 
 def check_fits(reader: checkpoints.CheckpointReader, key: str, variable: Any, save_path: str) -> None:
