@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.files.bundle import Stored
 from optim.keras_optimizer import KerasOptimizer
 from tape_api import hdf5
+from tape_api.in_place import held
 from tape_api.trackable import in_older_order
 
 Plan = list[tuple[Any, np.ndarray]]
@@ -28,7 +30,7 @@ def kept(optimizer: Any) -> list[Any]:
 
 def arrays(optimizer: Any) -> list[np.ndarray]:
     """The arrays that a file holds of an optimizer."""
-    values = [variable.numpy() for variable in kept(optimizer)]
+    values = list(map(held, kept(optimizer)))
     number = calls(optimizer)
     return values if number is None else [number, *values[1:-1]]
 
@@ -67,8 +69,13 @@ def planned(optimizer: Any, stored: Sequence[Any]) -> Plan:
             stacklevel=4,
         )
         return []
-    pairs = [(v, np.asarray(hdf5.numbers(a), v.dtype.numpy), 0) for v, a in zip(variables, stored, strict=True)]
+    pairs = [(v, _in_dtype(hdf5.numbers(a), v.dtype.numpy), 0) for v, a in zip(variables, stored, strict=True)]
     return [(v, a) for v, a, _ in (pairs if is_older else in_steps(optimizer, pairs))]
+
+
+def _in_dtype(value: Any, dtype: Any) -> Any:
+    """An array, or what lies in a file, in the dtype of a variable."""
+    return value if value.dtype == dtype else np.asarray(value.array() if isinstance(value, Stored) else value, dtype)
 
 
 def _count(optimizer: Any) -> Any:

@@ -225,7 +225,7 @@ class Stored(NamedTuple):
     file: Any
     offset: int
     size: int
-    crc: int
+    crc: int = 0
 
     def reads(self, room: memoryview, start: int = 0) -> list[tuple[Any, ...]]:
         """Calls of C functions, by turns one that goes to a place, and one that reads from there and says how much."""
@@ -233,6 +233,12 @@ class Stored(NamedTuple):
         for at in range(0, len(room), _AT_ONCE):
             calls += [(self.file.seek, self.offset + start + at), (self.file.readinto, room[at : at + _AT_ONCE])]
         return calls
+
+    def array(self) -> np.ndarray:
+        """The tensor as an array."""
+        out = np.empty(self.shape, self.dtype)
+        read_into([(self, out)], ())
+        return out
 
     def require_all(self, results: Sequence[int], size: int) -> None:
         """Raise DataLossError unless `reads` has read so much."""
