@@ -42,7 +42,7 @@ default_input = linear(
 
 
 _HELD = (np.ndarray, np.generic, EagerTensor)
-"""What holds its elements."""
+"""Classes of what holds its elements."""
 
 
 def finish(call: Callable[..., Any], name: str | None, /, *args: Any, **kwargs: Any) -> Any:

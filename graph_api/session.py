@@ -225,15 +225,7 @@ class Session(Shown, NotCopied):
         return examine(nodes, list(zip(feeds, avals, strict=True)), self._state.aval)
 
     def read_variables(self, variables: Sequence[Any]) -> list[Any]:
-        """The values of several variables at one moment, as they lie: nobody must change them.
-
-        As long as somebody holds them, updates put new values elsewhere.
-
-        Raises
-        ------
-        FailedPreconditionError
-            If a variable has no value yet.
-        """
+        """The values of several variables at one moment, as they lie: nobody must change them, and updates do not."""
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
         for variable in variables:

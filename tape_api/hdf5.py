@@ -22,7 +22,6 @@ _DEEPEST = 100
 _BLOCK, _LARGE = 1 << 22, 1 << 16
 """Bytes that are searched at once, and from which on an array is read into its place."""
 _TEXTS = (b"model_config", b"training_config", b"layer_names", b"weight_names")
-_ENDS = (b"_config", b"_names")
 _OF_ANY_LENGTH = 9
 """The class of datatypes whose elements lie in heaps."""
 
@@ -103,18 +102,14 @@ class _Bytes:
         held = self._file.read(max(last - first, 0))
         return held if isinstance(places, slice) else held[0]
 
-    def places(self, *words: bytes) -> list[list[int]]:
-        """Where each of some words stands."""
-        found: list[list[int]] = [[] for _ in words]
+    def places(self, word: bytes) -> Iterator[int]:
+        """Where a word stands."""
         for start in range(0, self._size, _BLOCK):
-            block = self[start : start + _BLOCK + max(map(len, words)) - 1]
+            block = self[start : start + _BLOCK + len(word) - 1]
             held = np.frombuffer(block, np.uint8)
-            for word, places in zip(words, found, strict=True):
-                # among numbers, two comparisons of all bytes are quicker than a search
-                begins = (held[:-1] == word[0]) & (held[1:] == word[1])
-                at = np.flatnonzero(begins[:_BLOCK]).tolist()
-                places += [start + i for i in at if block.startswith(word, i)]
-        return found
+            # among numbers, two comparisons of all bytes are quicker than a search
+            begins = (held[:-1] == word[0]) & (held[1:] == word[1])
+            yield from (start + i for i in np.flatnonzero(begins[:_BLOCK]).tolist() if block.startswith(word, i))
 
 
 def _require_sound_texts(path: str, file: Any) -> None:
@@ -128,12 +123,9 @@ def _require_sound_texts(path: str, file: Any) -> None:
         raise DataLossError(f"{path}: the file is empty")
     if held[:8] != b"\x89HDF\r\n\x1a\n":
         raise DataLossError(f"{path}: this is no HDF5 file")
-    starts, *ends = held.places(b"GCOL", *_ENDS)
-    heaps = {at for at in starts if held[at + 4 : at + 5] == b"\x01" and _is_sound_heap(held, at)}
-    for name, end, places in ((n, e, p) for e, p in zip(_ENDS, ends, strict=True) for n in _TEXTS if n.endswith(e)):
-        for at in [place + len(end) - len(name) for place in places]:
-            if at < 0 or held[at : at + len(name) + 1] != name + b"\0":
-                continue
+    heaps = {at for at in held.places(b"GCOL\x01") if _is_sound_heap(held, at)}
+    for name in _TEXTS:
+        for at in held.places(name + b"\0"):
             if not all(address in heaps and size <= len(held) for size, address in _texts(held, at, len(name) + 1)):
                 raise DataLossError(f"{path}: the attribute {name.decode()} at byte {at} is damaged")
 

@@ -17,7 +17,7 @@ from tape_api.variable import Variable
 
 
 def held(variable: Variable) -> np.ndarray:
-    """What a variable holds, as it lies: nobody must change it. As long as somebody holds it, updates go elsewhere."""
+    """The array of a variable, as it lies: nobody must change it, and updates do not."""
     return np.asarray(unrecorded(variable.read_value)._array)
 
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dualgrad.files import atomic, table
+from dualgrad.files import atomic, limits, table
 from dualgrad.files.crc32c import crc32c, masked
 from dualgrad.files.protos import BundleEntryProto, BundleHeaderProto, TensorSliceProto, VersionDef
 from dualgrad.files.tensors import STRING, as_bytes, data_type, dtype_name, numpy_dtype, shape_of, shape_proto
@@ -54,7 +54,32 @@ def data_files(prefix: str) -> list[str]:
 # ---- reading ---------------------------------------------------------------------------------------------------------
 
 
-class BundleReader:
+class TensorReader:
+    """The names of the tensors of a checkpoint, and what is said of each."""
+
+    prefix: str
+    entries: dict[str, Any]
+
+    def has_tensor(self, name: str) -> bool:
+        """Whether there is a tensor of that name."""
+        return name in self.entries
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a tensor."""
+        with limits.damage(self.prefix):
+            return shape_of(self._entry(name).shape)
+
+    def names(self) -> list[str]:
+        """The names of the tensors, sorted."""
+        return sorted(self.entries)
+
+    def _entry(self, name: str) -> Any:
+        if name not in self.entries:
+            raise NotFoundError(f"Key {name} not found in checkpoint {self.prefix}")
+        return self.entries[name]
+
+
+class BundleReader(TensorReader):
     """The tensors of a checkpoint.
 
     Parameters
@@ -96,26 +121,9 @@ class BundleReader:
             raise UnimplementedError(f"{self._file}: the format is version {header.version.min_consumer}, not 1")
         return header.num_shards
 
-    def has_tensor(self, name: str) -> bool:
-        """Whether there is a tensor of that name."""
-        return name in self.entries
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of a tensor."""
-        return shape_of(self._entry(name).shape)
-
     def data_type(self, name: str) -> int:
         """The DataType of a tensor."""
         return self._entry(name).dtype
-
-    def names(self) -> list[str]:
-        """The names of the tensors, sorted."""
-        return sorted(self.entries)
-
-    def _entry(self, name: str) -> BundleEntryProto:
-        if name not in self.entries:
-            raise NotFoundError(f"Key {name} not found in checkpoint {self.prefix}")
-        return self.entries[name]
 
     def tensor(self, name: str) -> np.ndarray:
         """A tensor; strings are bytes in an array of objects.

@@ -1,4 +1,4 @@
-"""CRC-32C (Castagnoli), the checksum of TensorFlow's files. The extension computes it; without it, a loop in Python does."""
+"""CRC-32C (Castagnoli), the checksum of TensorFlow's files, by the extension, or else by a loop in Python."""
 
 from __future__ import annotations
 

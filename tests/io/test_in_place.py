@@ -7,7 +7,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,81 +25,40 @@ COUNT = 40_000
 """Elements of a variable that is large enough to be read into its place."""
 
 
+FIRST = [np.full(COUNT, 0, np.float32), np.full(COUNT, 1, np.float32), 7]
+
+
 def data_of(prefix: Path) -> Path:
     return Path(bundle.data_file(str(prefix)))
 
 
-def damage(prefix: Path, place: int) -> None:
-    """Change a byte of a checkpoint's numbers."""
-    with open(data_of(prefix), "r+b") as file:
-        file.seek(place)
-        byte = file.read(1)[0]
-        file.seek(place)
-        file.write(bytes((byte ^ 1,)))
+def graph() -> SimpleNamespace:
+    """Variables of a session, and what saves them."""
+    with graph_api.Graph().as_default():
+        variables = [graph_api.Variable(x, name=f"v{k}") for k, x in enumerate(FIRST)]
+        saver, session = graph_api.train.Saver(), graph_api.Session()
+        session.run(graph_api.global_variables_initializer())
+    return SimpleNamespace(
+        save=lambda path: saver.save(session, str(path)),
+        restore=lambda path: saver.restore(session, str(path)),
+        held=lambda: session.read_variables(variables),
+        assign=lambda k, value: session.load_variables([variables[k]], [np.asarray(value)]),
+    )
 
 
-class Graph:
-    """Two variables of a session."""
-
-    def __init__(self) -> None:
-        self.graph = graph_api.Graph()
-        with self.graph.as_default():
-            self.variables = [graph_api.Variable(np.full(COUNT, k, np.float32), name=f"v{k}") for k in range(2)] + [
-                graph_api.Variable(7, name="small")
-            ]
-            self.saver = graph_api.train.Saver()
-            self.session = graph_api.Session()
-            self.session.run(graph_api.global_variables_initializer())
-
-    def save(self, prefix: Path) -> None:
-        self.saver.save(self.session, str(prefix))
-
-    def restore(self, prefix: Path) -> None:
-        self.saver.restore(self.session, str(prefix))
-
-    def held(self) -> list[np.ndarray]:
-        return self.session.read_variables(self.variables)
-
-    def assign(self, k: int, value: Any) -> None:
-        self.session.load_variables([self.variables[k]], [np.asarray(value)])
+def tape(by_name: bool = False) -> SimpleNamespace:
+    """Eager variables, and what saves them: in the order in which they are held, or by their names."""
+    variables = [tape_api.Variable(x, name=f"v{k}") for k, x in enumerate(FIRST)]
+    checkpoint, saver = tape_api.train.Checkpoint(v=variables), tape_api.compat.v1.train.Saver(variables)
+    return SimpleNamespace(
+        save=lambda path: saver.save(None, str(path)) if by_name else checkpoint.write(str(path)),
+        restore=lambda path: saver.restore(None, str(path)) if by_name else checkpoint.restore(str(path)),
+        held=lambda: [held(v) for v in variables],
+        assign=lambda k, value: variables[k].assign(value),
+    )
 
 
-class Tape:
-    """Two eager variables."""
-
-    def __init__(self) -> None:
-        self.variables = [tape_api.Variable(np.full(COUNT, k, np.float32), name=f"v{k}") for k in range(2)]
-        self.variables.append(tape_api.Variable(7, name="small"))
-        self.checkpoint = tape_api.train.Checkpoint(v=self.variables)
-
-    def save(self, prefix: Path) -> None:
-        self.checkpoint.write(str(prefix))
-
-    def restore(self, prefix: Path) -> None:
-        self.checkpoint.restore(str(prefix)).assert_consumed()
-
-    def held(self) -> list[np.ndarray]:
-        return [held(v) for v in self.variables]
-
-    def assign(self, k: int, value: Any) -> None:
-        self.variables[k].assign(value)
-
-
-class ByName(Tape):
-    """The same, found by their names."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.saver = tape_api.compat.v1.train.Saver(self.variables)
-
-    def save(self, prefix: Path) -> None:
-        self.saver.save(None, str(prefix), write_state=False)
-
-    def restore(self, prefix: Path) -> None:
-        self.saver.restore(None, str(prefix))
-
-
-modes = pytest.mark.parametrize("mode", [Graph, Tape, ByName])
+modes = pytest.mark.parametrize("mode", [graph, tape, partial(tape, by_name=True)], ids=["graph", "tape", "by name"])
 CHANGED = np.full(COUNT, 9, np.float32)
 
 
@@ -142,7 +103,9 @@ def test_damage_changes_nothing(mode: Callable[[], Any], k: int, tmp_path: Path)
     program.assign(1, CHANGED)
     reader = checkpoints.CheckpointReader(str(tmp_path / "m"))
     key = next(n for n in reader.get_variable_to_shape_map() if f"v{k}" in n or f"v/{k}" in n)
-    damage(tmp_path / "m", reader._reader.entries[key].offset + 4 * COUNT - 1)
+    with open(data_of(tmp_path / "m"), "r+b") as file:
+        file.seek(reader._reader.entries[key].offset + 4 * COUNT - 1)
+        file.write(b"\x01")
     with pytest.raises(DataLossError, match="checksum"):
         program.restore(tmp_path / "m")
     assert all((a == 9).all() for a in program.held()[:2])
