@@ -174,7 +174,7 @@ class BundleReader(TensorReader):
             self._fill(stored, raw)
             return _strings(raw, math.prod(shape), entry.crc32c, f"{self.prefix}: {what}").reshape(shape)
         out = np.empty(shape, dtype.newbyteorder("<"))
-        raw = memoryview(out.reshape(-1).view(np.uint8))
+        raw = memoryview(out.reshape(-1).view(np.uint8).data)
         self._fill(stored, raw)
         self._check(stored, crc32c(raw))
         return out.astype(dtype, copy=False)
@@ -259,7 +259,7 @@ def read_into(places: Sequence[tuple[Stored, np.ndarray]], writes: Iterable[tupl
 
     No interrupt comes between two reads. Who finds the memory after one that came later finds the new values.
     """
-    calls = [stored.reads(memoryview(out.reshape(-1).view(np.uint8))) for stored, out in places]
+    calls = [stored.reads(memoryview(out.reshape(-1).view(np.uint8).data)) for stored, out in places]
     results = iter(list(starmap(call, chain.from_iterable(calls))))
     commit(writes)
     for (stored, _), made in zip(places, calls, strict=True):

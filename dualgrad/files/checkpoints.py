@@ -96,7 +96,7 @@ class CheckpointReader:
 
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of a tensor."""
-        return self._reader.shape(name)  # type: ignore[no-any-return]
+        return self._reader.shape(name)
 
     def debug_string(self) -> bytes:
         """Names, dtypes and shapes, a line each."""

@@ -40,7 +40,7 @@ def crc32c(data: Any, before: int = 0) -> int:
     True
     """
     if in_c:
-        return in_c.crc32c(data, before)  # type: ignore[no-any-return]
+        return in_c.crc32c(data, before)
     view = memoryview(data).cast("B")
     first, by_two = _tables()
     crc = before ^ 0xFFFFFFFF

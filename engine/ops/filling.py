@@ -179,11 +179,11 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None) -> O
         start, limit = 0, start
     ends = (start, limit, delta)
     wanted = _range_dtype(ends) if dtype is None else as_dtype(dtype)
-    ends = tuple([cast(x, wanted) if isinstance(x, Value) else as_array(x, wanted, "range") for x in ends])
-    if any(isinstance(x, Value) for x in ends):
-        return range_op(*ends)
-    count = _count(*[x[()] for x in ends])
-    made = range_op(unless_large(ends[0], count), *ends[1:])
+    given = [cast(x, wanted) if isinstance(x, Value) else as_array(x, wanted, "range") for x in ends]
+    if any(isinstance(x, Value) for x in given):
+        return range_op(*given)
+    count = _count(*[x[()] for x in given])
+    made = range_op(unless_large(given[0], count), *given[1:])
     if isinstance(made, Symbol):
         made.set_shape((count,))
     return made

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -27,9 +26,10 @@ class _Functions:
     def __init__(self, module: Callable[[], Any], of_scipy: bool) -> None:
         self._module, self._of_scipy = module, of_scipy
 
-    @cache  # noqa: B019 - there are three of these
     def __getattr__(self, name: str) -> Any:
-        return few_threads(factoring, TUNING.one_thread, self._of_scipy)(getattr(self._module(), name))
+        found = few_threads(factoring, TUNING.one_thread, self._of_scipy)(getattr(self._module(), name))
+        vars(self)[name] = found
+        return found
 
 
 numpy_linalg = _Functions(lambda: np.linalg, of_scipy=False)
