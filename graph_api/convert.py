@@ -200,7 +200,7 @@ def constant(
                 f"constant: expected a value of shape {format_shape(dims)}, got {format_shape(array.shape)}"
             )
         if array.size == 1:
-            return finish(fill, name, dims, reshape(array, ()))  # type: ignore[no-any-return]
+            return finish(fill, name, dims, reshape(array, ()))
         array = reshape(array, dims)
     return get_default_graph().constant(scalar(array), name=name)
 

@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dualgrad.extras.module import distinct
 from dualgrad.files import atomic, checkpoints, limits
 from dualgrad.keras.layers import Layer
@@ -27,7 +25,7 @@ from tape_api.in_place import held
 from tape_api.restored import NotRestored, Restored
 from tape_api.trackable import OURS
 
-Plan = list[tuple[Any, np.ndarray]]
+Plan = list[tuple[Any, Any]]
 _SAVED = (Layer, Metric, Optimizer)
 
 

@@ -188,8 +188,8 @@ class _Objects:
             raise NotFoundError(f"{self._folder}: the checkpoint has no value for the variable {name!r}")
         if not compatible(dims, value.shape) or as_dtype(value.dtype) is not dtype:
             raise DataLossError(f"the variable {name!r} is {dtype.name}{dims}, its value {value.dtype}{value.shape}")
-        value = EagerTensor(value.array()) if isinstance(value, Stored) else value
-        return Variable(value, trainable=proto.trainable, name=name, dtype=dtype, shape=dims)
+        initial = EagerTensor(value.array()) if isinstance(value, Stored) else value
+        return Variable(initial, trainable=proto.trainable, name=name, dtype=dtype, shape=dims)
 
     def _asset(self, index: int) -> np.ndarray:
         """The path of a file that came with the model, which must lie in its folder."""

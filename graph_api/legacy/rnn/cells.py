@@ -37,7 +37,7 @@ def zeros_of(sizes: Any, batch_size: Any, dtype: Any) -> Structure[Tensor]:
     shape = [batch_size, *dims]
     if isinstance(batch_size, Value):
         shape = tf.stack([tf.cast(batch_size, "int32"), *dims])
-    return finish(tf.zeros, None, shape, wanted)  # type: ignore[no-any-return]
+    return finish(tf.zeros, None, shape, wanted)
 
 
 class RNNCell(Layer):
