@@ -1,4 +1,4 @@
-"""The native executor, eager ops, windows and small products, extensions in C: built where there is a compiler.
+"""Executor, eager ops, windows, small products and checksums: extensions in C, built where there is a compiler.
 
 Everything else about the package is in pyproject.toml.
 """
@@ -70,5 +70,6 @@ setup(
             [f"{OPS}/_products.c"],
             [f"{RUNTIME}/{name}.h" for name in ("four_products", "small_matrix", "small_product", "wide")],
         ),
+        extension("engine.runtime._checksum", [f"{RUNTIME}/_checksum.c"], []),
     ],
 )

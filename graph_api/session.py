@@ -224,6 +224,14 @@ class Session(Shown, NotCopied):
         nodes = self._needed([_readable(e) for e in elements], {id(t) for t in feeds})
         return examine(nodes, list(zip(feeds, avals, strict=True)), self._state.aval)
 
+    def read_variables(self, variables: Sequence[Any]) -> list[Any]:
+        """The values of several variables at one moment, as they lie: nobody must change them, and updates do not."""
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        for variable in variables:
+            self.graph.as_graph_element(variable)
+        return self._state.read(self._state.keys([v.handle for v in variables]))
+
     def load_variables(self, variables: Sequence[Any], values: Sequence[Any]) -> None:
         """Set several variables to arrays in one step, without running anything.
 

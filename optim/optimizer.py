@@ -522,7 +522,7 @@ class Optimizer(Shown, Stateful, UserProtocol):
 
     def _slots_of(self, variable: Variable) -> dict[str, Variable]:
         return {
-            name: self._slots.create(variable, name, partial(filled, fill=fill), self._slot_label(name))
+            name: self._slots.create(variable, name, partial(filled, number=fill), self._slot_label(name))
             for name, fill in self.initial_slots().items()
         }
 

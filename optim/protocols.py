@@ -26,7 +26,7 @@ from engine.runtime.commit import exclusively
 from engine.runtime.errors import InvalidArgumentError
 from engine.runtime.public_names import methods_of
 from optim.pairs import Change, Pair, Pairs
-from optim.slots import Slots, assign_all, graph_of, locks_of
+from optim.slots import Slots, assign_all, filled, graph_of, locks_of
 
 Update = Callable[[Any, Variable], Any]
 
@@ -88,7 +88,7 @@ class UserProtocol:
 
     def _zeros_slot(self, var: Variable, slot_name: str, op_name: str) -> Variable:
         """The variable kept for a variable under a name, zeros at first."""
-        return self._slots.create(var, slot_name, _zeros, op_name)
+        return self._slots.create(var, slot_name, filled, op_name)
 
     def _get_or_make_slot(self, var: Variable, val: Any, slot_name: str, op_name: str) -> Variable:
         """The variable kept for a variable under a name, at first a given value."""
@@ -97,9 +97,9 @@ class UserProtocol:
     def add_slot(self, var: Variable, slot_name: str, initializer: Any = "zeros", shape: Any = None) -> Variable:
         """The variable kept for a variable under a name; the initializer: a name, or a callable of shape and dtype."""
 
-        def initial(v: Variable) -> np.ndarray:
+        def initial(v: Variable) -> Operand:
             if initializer in ("zeros", "ones"):
-                return _zeros(v, shape) + (initializer == "ones")
+                return filled(v, initializer == "ones", shape)
             if callable(initializer):
                 return initializer(shape_of(v) if shape is None else shape, v.dtype)
             return initializer
@@ -292,7 +292,3 @@ def _extra(function: Callable[..., Any]) -> int:
     parameters: Iterable[inspect.Parameter] = inspect.signature(function).parameters.values()
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return sum(p.kind in kinds and p.default is p.empty for p in parameters)
-
-
-def _zeros(v: Variable, shape: Any = None) -> Any:
-    return np.zeros(shape_of(v) if shape is None else shape, v.dtype.numpy)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import io
 import json
 import os
+import shutil
+import tempfile
+import time
 import warnings
 import zipfile
 from collections.abc import Mapping
@@ -81,21 +83,26 @@ def save_model(model: Any, filepath: Any, overwrite: bool = True, include_optimi
     config = _foreign(serialized(model))
     compiled = _compiled(model) if include_optimizer else None
     if kind != ".keras":
-        atomic.write(path, [hdf5.written(path, lambda file: _fill_older(file, model, config, compiled))])
+        with atomic.writing(path) as file, hdf5.module(path).File(file, "w") as made:
+            _fill_older(made, model, config, compiled)
         return
     if compiled is not None:
         config["compile_config"] = compiled
     if model._built_for is not None:
         shapes = nest.map_structure(lambda x: list(x.shape or ()), model._built_for)
         config["build_config"] = {"input_shape": shapes}
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
+    with atomic.writing(path) as file, zipfile.ZipFile(file, "w") as archive:
         now = datetime.now().strftime("%Y-%m-%d@%H:%M:%S")
         archive.writestr("metadata.json", json.dumps({"keras_version": _VERSION, "date_saved": now}))
         archive.writestr("config.json", _text(config))
-        weights = hdf5.written(path, lambda file: weight_files.fill_weights(file, model))
-        archive.writestr("model.weights.h5", weights)
-    atomic.write(path, [buffer.getvalue()])
+        with tempfile.TemporaryFile(dir=os.path.dirname(path) or ".") as weights:
+            with hdf5.module(path).File(weights, "w") as made:
+                weight_files.fill_weights(made, model)
+            member = zipfile.ZipInfo("model.weights.h5", time.localtime()[:6])
+            member.external_attr, member.file_size = 0o600 << 16, weights.seek(0, os.SEEK_END)
+            weights.seek(0)
+            with archive.open(member, "w") as into:
+                shutil.copyfileobj(weights, into, 1 << 20)
 
 
 def _fill_older(file: Any, model: Any, config: Any, compiled: Any) -> None:
@@ -153,7 +160,7 @@ def load_model(
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 config = json.loads(limits.member(archive, "config.json", path))
-                weights = limits.member(archive, "model.weights.h5", path)
+                weights = limits.unpacked(archive, "model.weights.h5", path)
             with hdf5.opened(path, weights) as file:
                 return _made(host, path, config, config.get("compile_config"), file, custom_objects, compile)
         with hdf5.opened(path) as file:

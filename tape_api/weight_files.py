@@ -11,8 +11,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dualgrad.extras.module import distinct
 from dualgrad.files import atomic, checkpoints, limits
 from dualgrad.keras.layers import Layer
@@ -26,10 +24,11 @@ from optim.loss_scaling import LossScaleOptimizer
 from optim.optimizer import Optimizer
 from tape_api import hdf5, optimizer_files
 from tape_api.checkpoint import Checkpoint
+from tape_api.in_place import held
 from tape_api.restored import NotRestored, Restored
 from tape_api.trackable import OURS
 
-Plan = list[tuple[Any, np.ndarray]]
+Plan = list[tuple[Any, Any]]
 _SAVED = (Layer, Metric, Optimizer)
 
 
@@ -91,7 +90,7 @@ def fill_weights(file: Any, model: Any) -> None:
         group = file.create_group(f"{path}vars")
         if getattr(obj, "name", None):
             group.attrs["name"] = obj.name
-        arrays = optimizer_files.arrays(obj) if isinstance(obj, Optimizer) else [v.numpy() for v in variables]
+        arrays = optimizer_files.arrays(obj) if isinstance(obj, Optimizer) else map(held, variables)
         for i, array in enumerate(arrays):
             group[str(i)] = array
 
@@ -182,7 +181,7 @@ def fill_older(group: Any, model: Any) -> None:
         below = group.create_group(layer.name)
         below.attrs["weight_names"] = [name.encode() for name in names]
         for name, variable in zip(names, _of_layer(layer), strict=True):
-            below[name] = variable.numpy()
+            below[name] = held(variable)
 
 
 def fill_older_optimizer(file: Any, model: Any) -> None:
@@ -238,7 +237,8 @@ def save(model: Any, path: str) -> None:
     """Write the weights to a file, in Keras 3's layout if its name ends in ``.weights.h5``."""
     effect("it reads or writes a file")
     fill = fill_weights if path.endswith(".weights.h5") else fill_older
-    atomic.write(path, [hdf5.written(path, lambda file: fill(file, model))])
+    with atomic.writing(path) as file, hdf5.module(path).File(file, "w") as made:
+        fill(made, model)
 
 
 def load(model: Any, file: Any, path: str, by_name: bool = False, skip_mismatch: bool = False) -> None:

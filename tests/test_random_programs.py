@@ -148,6 +148,7 @@ RECIPES: dict[str, Recipe] = {
     "reshape": lambda tf, x, _: tf.transpose(tf.reshape(matrix(tf, x), [3, 2])),
     "expand_dims": lambda tf, x, _: tf.squeeze(tf.expand_dims(matrix(tf, x), 1), [1]),
     "matrix_transpose": lambda tf, x, _: tf.linalg.matrix_transpose(tf.reshape(matrix(tf, x), [3, 2])),
+    "fill": lambda tf, x, _: x * tf.fill([2, 3], 0.3 * tf.reduce_mean(small(tf, x))),
     "broadcast_to": lambda tf, x, _: tf.reduce_sum(tf.broadcast_to(matrix(tf, x), [2, 2, 3]), 1) / 2.0,
     "tile": lambda tf, x, _: tf.tile(matrix(tf, x), [2, 2])[1:3, 2:5],
     "concat": lambda tf, x, y: tf.concat([matrix(tf, x), matrix(tf, y)], 0)[1:3],

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dualgrad.files import atomic, bundle, limits, v1
 from dualgrad.files.bundle import BundleReader, index_file
 from dualgrad.files.tensors import dtype_name
@@ -69,6 +71,12 @@ class CheckpointReader:
             array = self._reader.tensor(tensor_str)
         return array[()] if array.ndim == 0 else array
 
+    def stored(self, name: str) -> bundle.Stored | Array:
+        """A tensor that is not damaged: where it lies if it can be read into its place, else as an array."""
+        with limits.damage(self.prefix):
+            found = self._reader.stored(name) if isinstance(self._reader, BundleReader) else None
+        return np.asarray(self.get_tensor(name)) if found is None else found
+
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
         """The shapes of all tensors."""
         return {name: list(self.shape(name)) for name in self._reader.names()}
@@ -87,9 +95,7 @@ class CheckpointReader:
 
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of a tensor."""
-        with limits.damage(self.prefix):
-            shape: tuple[int, ...] = self._reader.shape(name)
-            return shape
+        return self._reader.shape(name)
 
     def debug_string(self) -> bytes:
         """Names, dtypes and shapes, a line each."""

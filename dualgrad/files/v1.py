@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from dualgrad.files import atomic, limits, table
-from dualgrad.files.bundle import slice_of
+from dualgrad.files.bundle import TensorReader, slice_of
 from dualgrad.files.protos import SavedSliceMeta, SavedTensorSlices
 from dualgrad.files.tensors import array_of, numpy_dtype, shape_of
-from engine.runtime.errors import DataLossError, NotFoundError
+from engine.runtime.errors import DataLossError
 
 
 def files(prefix: str) -> list[str]:
@@ -35,7 +35,7 @@ def files(prefix: str) -> list[str]:
     return found
 
 
-class V1Reader:
+class V1Reader(TensorReader):
     """The tensors of a checkpoint of the first version.
 
     Parameters
@@ -70,27 +70,9 @@ class V1Reader:
         self._largest = max(paths, key=os.path.getsize)
         self._parts: dict[str, list[Any]] | None = None
 
-    def has_tensor(self, name: str) -> bool:
-        """Whether there is a tensor of that name."""
-        return name in self.entries
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of a tensor."""
-        with limits.damage(self.prefix):
-            return shape_of(self._entry(name).shape)
-
     def data_type(self, name: str) -> int:
         """The DataType of a tensor."""
         return self._entry(name).type
-
-    def names(self) -> list[str]:
-        """The names of the tensors, sorted."""
-        return sorted(self.entries)
-
-    def _entry(self, name: str) -> SavedSliceMeta:
-        if name not in self.entries:
-            raise NotFoundError(f"Key {name} not found in checkpoint {self.prefix}")
-        return self.entries[name]
 
     def tensor(self, name: str) -> np.ndarray:
         """A tensor, put together from its slices."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -24,6 +24,9 @@ from engine.core.structural import contiguous
 from engine.core.tape import NOTHING, active, record
 from engine.core.value import Value, address, as_array, aval_of, not_an_array
 from engine.runtime.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, ShapeError, SymbolicArrayError
+
+LARGE = 1000
+"""Elements up to which what a function computes from arrays becomes a constant of a graph, as in TensorFlow."""
 
 
 class Symbol(Value):
@@ -157,6 +160,15 @@ class Trace:
             record(op, operands, params, out)
         return out
 
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """Have `unless_large` make constants of this trace."""
+        before, active.building = active.building, self
+        try:
+            yield
+        finally:
+            active.building = before
+
     def append(
         self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], avals: Sequence[Aval], name: str | None = None
     ) -> tuple[Symbol, ...]:
@@ -272,6 +284,16 @@ class Trace:
     def group(self, operations: Sequence[Any], name: str) -> Operation:
         """One operation that runs all of `operations`. A plain trace runs nothing."""
         raise InvalidArgumentError(f"group: {type(self).__name__} has no operations to run; build a graph for that")
+
+
+def unless_large(x: Any, size: int) -> Any:
+    """`x`; as a constant of the graph being built, if a function makes more elements of it, and more than `LARGE`.
+
+    So its result is a node, and no constant that would take memory, and room in files, without having been given.
+    """
+    if active.building is None or size <= LARGE or isinstance(x, Symbol) or size <= (aval_of(x).size or 0):
+        return x
+    return active.building.operand(x)
 
 
 def follow(x: EagerTensor, symbol: Any) -> Any:

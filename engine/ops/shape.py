@@ -5,6 +5,7 @@ Shape-like arguments (a new shape, multiples) are *operands*, not parameters, be
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -21,6 +22,7 @@ from engine.core.operands import Operand, operands
 from engine.core.sparsity import IN_ORDER, REARRANGES
 from engine.core.structural import broadcast_array_to, conj, reshape_like, sum_to_like
 from engine.core.tensor_shape import TensorShape
+from engine.core.trace import unless_large
 from engine.core.value import Value, aval_of, shape_of
 from engine.ops.axis_args import left_over, only_item, permutation, reduction_axes, static_axis, static_int
 from engine.ops.joining import stack
@@ -430,6 +432,26 @@ broadcast_to_op = linear(
 )
 
 
+def _fill_kernel(value: Any, dims: Any, *, lead: int = 0) -> np.ndarray:
+    return np.array(_broadcast_kernel(value, dims, lead=lead), order="C")
+
+
+fill_op = linear(
+    "fill_op",
+    _fill_kernel,
+    lambda ct, value, dims, *, lead=0: sum_to_like(ct, value, lead=lead, ref_lead=lead),
+    _broadcast_abstract,
+    lead_param,
+    type="Fill",
+    args=("value", "dims"),
+    simplify=unchanged(_broadcast_abstract),
+    sparsity=REARRANGES,
+    layout=Layout.FRESH,
+    repeats=True,
+    doc="A number in each place of a shape.",
+)
+
+
 @operands("input")
 def broadcast_to(input: Any, shape: Any) -> Operand:
     """`input` broadcast to `shape`, by NumPy's rules.
@@ -440,7 +462,10 @@ def broadcast_to(input: Any, shape: Any) -> Operand:
     array([[1, 2],
            [1, 2]])
     """
-    return broadcast_to_op(input, shape_operand(shape))
+    dims = shape_operand(shape)
+    if not isinstance(dims, Value):
+        input = unless_large(input, math.prod(as_dims(dims)))
+    return broadcast_to_op(input, dims)
 
 
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:

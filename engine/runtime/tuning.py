@@ -339,9 +339,6 @@ class Tuning:
         default=1 << 12,
         metadata=_about("bytes", "of a constant that the program of an update computes beforehand", _MEMORY),
     )
-    checksum_bytes: int = field(
-        default=2048, metadata=_about("bytes", "up to which a checksum is a loop in Python", _JUDGED)
-    )
     saved_bytes: int = field(
         default=1 << 28, metadata=_about("bytes", "that the steps of a loop may save for its gradient", _MEMORY)
     )
