@@ -2,8 +2,8 @@
 # Keras 3.15.0: `MeanIoU` cuts the weights of samples to integers, without a word.
 #
 # Two samples of class 0 are found first. Then labels 0, 1 and predictions 0, 0 come with weights 0.5 and 2, so class 0
-# has 2.5 of 4.5 and class 1 none of 2: the mean is 0.278. Keras gives 0.25, which is
-# right for the weights 0 and 2. Other metrics of Keras, `Mean` for one, take weights as they are.
+# has 2.5 of 4.5 and class 1 none of 2: the mean is 0.278. Keras gives 0.25, which is right for the weights 0 and 2. Other
+# metrics of Keras, `Mean` for one, take weights as they are.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
