@@ -72,18 +72,3 @@ def test_elements_of_a_graph_have_one_shape() -> None:
                 tf.errors.UnimplementedError, match=r"`lengths` must be a list of equal .* or use tf.split"
             ):
                 tf.TensorArray(tf.float32, 2).split(tf.constant([1.0, 2.0, 3.0]), lengths)
-
-
-def test_a_loop_that_writes_in_a_function_has_a_jacobian() -> None:
-    def squares(x: Any) -> Any:
-        with tape_api.GradientTape() as tape:
-            tape.watch(x)
-            array = tape_api.TensorArray(tape_api.float32, size=3)
-            for i in tape_api.range(3):
-                array = array.write(i, x[i] * x[0] * tape_api.cast(i + 1, tape_api.float32))
-            y = array.stack()
-        return tape.jacobian(y, x)
-
-    x = tape_api.constant([1.0, 2.0, 3.0])
-    for function in (squares, tape_api.function(squares)):
-        np.testing.assert_array_equal(function(x), [[2, 0, 0], [4, 2, 0], [9, 0, 3]])

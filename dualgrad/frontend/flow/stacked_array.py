@@ -117,7 +117,7 @@ class StackedArray:
             )
         self._first.append(element)
         buffer = self._grown(self.zeros_for(element) if self._buffer is None else self._buffer, at)
-        where = shape.expand_dims(shape.expand_dims(at, 0), 0)  # no shape that a loop would have to hand on
+        where = shape.reshape(at, [1, 1])
         return self.holding(scatter.tensor_scatter_nd_update(buffer, where, shape.expand_dims(element, 0)))
 
     def _grown(self, buffer: Any, index: Any) -> Operand:
