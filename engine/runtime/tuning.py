@@ -261,13 +261,6 @@ class Tuning:
     joint_operands: int = field(
         default=16, metadata=_about("operands", "of an op, from which on one rule for all of them pays", _JUDGED)
     )
-    shared_bytes: int = field(
-        default=1 << 12,
-        metadata=_about("bytes", "of an array, from which on it reaches another process by a shared file", _JUDGED),
-    )
-    shared_kept: int = field(
-        default=1 << 26, metadata=_about("bytes", "of a shared file that is kept for the next call", _MEMORY)
-    )
     twin_bytes: int = field(
         default=1 << 12, metadata=_about("bytes", "of an array, from which on workers get equal arrays once", _JUDGED)
     )
