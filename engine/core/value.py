@@ -322,7 +322,8 @@ def _of_objects(array: Any) -> np.ndarray:
     """An array of numbers of any type (fractions, decimals) as one of NumPy's; whatever else it holds, as it is."""
     try:
         converted = np.asarray(array.tolist())
-        if converted.dtype.kind == "O" and all(hasattr(type(x), "__float__") for x in array.flat):
+        kinds = set(map(type, array.flat))
+        if converted.dtype.kind == "O" and kinds != {int} and all(hasattr(kind, "__float__") for kind in kinds):
             converted = array.astype(np.float64)
     except (ValueError, TypeError):
         return array
