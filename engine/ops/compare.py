@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, broadcast_shapes
-from engine.core.batching import Batches, elementwise_rule
+from engine.core.batching import elementwise_rule, refused
 from engine.core.dtypes import ANY, BOOL, INEXACT, INTEGER, NUMERIC, REAL, DType, as_dtype, bool_, int64, string
 from engine.core.kinds import check_dtype, general, linear, nondifferentiable, same_dtype
-from engine.core.op import Layout, Op
+from engine.core.op import Layout
 from engine.core.operands import Array, Operand, operands
 from engine.core.sparsity import ELEMENTWISE
 from engine.core.structural import broadcast_like, has_nan, sum_to_like
@@ -158,18 +158,15 @@ def _true_abstract(condition: Aval) -> Aval:
     return Aval((None, condition.ndim), int64)
 
 
-def _true_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
-    raise ShapeError(
-        "where: without `x` and `y` the condition must not differ between batch elements, whose results would differ "
-        "in shape; give `x` and `y` to choose between values"
-    )
-
-
 true_indices = nondifferentiable(
     "true_indices",
     lambda condition: np.argwhere(condition).astype(np.int64),
     abstract=_true_abstract,
-    batch=_true_batch,
+    batch=refused(
+        "without `x` and `y` the condition must not differ between batch elements, whose results would differ in "
+        "shape; give `x` and `y` to choose between values",
+        ShapeError,
+    ),
     type="Where",
     args=("condition",),
     layout=Layout.ANY,

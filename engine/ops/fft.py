@@ -16,7 +16,7 @@ import numpy as np
 
 from engine.core.arguments import as_ints
 from engine.core.aval import Aval
-from engine.core.batching import Batches, NotBatched, logical_rank
+from engine.core.batching import Batches, like_first, logical_rank
 from engine.core.dtypes import COMPLEX, DType, complex64, complex128, float32, float64
 from engine.core.kinds import check_dtype, linear
 from engine.core.op import Op
@@ -34,8 +34,7 @@ def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], 
     """Axes are counted from the end, and of a reference only those count."""
     if logical_rank(op, inputs[0], flags[0]) < params["rank"]:
         raise ShapeError(f"{op.title}: the operand must have rank {params['rank']} or more")
-    out = op(*inputs, **params)
-    return out if flags[0] else NotBatched(out)
+    return like_first(op, size, flags, inputs, params)
 
 
 def _check(name: str, x: Aval, rank: int, accepted: frozenset[DType]) -> None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.core.aval import Aval
-from engine.core.batching import materialize
+from engine.core.batching import Batches, aligned, all_batched
 from engine.core.dtypes import FLOATING, REAL, DType, as_dtype
 from engine.core.kinds import check_dtype, general, linear, nondifferentiable
 from engine.core.op import Layout, Op
@@ -34,7 +34,7 @@ from engine.ops.windows import (
     resized,
     spatial,
 )
-from engine.runtime.errors import InvalidArgumentError, NotKnownYet, ShapeError
+from engine.runtime.errors import InvalidArgumentError, NotKnownYet
 
 # ---- helpers ---------------------------------------------------------------------------------------------------------
 
@@ -70,19 +70,12 @@ def _scatter_abstract(ct: Aval, which: Aval, sizes: Aval, *, size: tuple[int, ..
     return resized("max_pool", ct, sizes, len(size))
 
 
-def _aligned(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
-    """Batch rule of ops on data and taps: both need the batch dimension."""
-    if any(flags[2:]):
-        raise ShapeError(f"{op.title}: a shape-like argument must not differ between batch elements")
-    both = [x if flag else materialize(x, size) for x, flag in zip(inputs[:2], flags[:2], strict=True)]
-    return op(*both, *inputs[2:], **params)
-
-
+_on_taps = aligned(2, 2)
 largest_tap_op = nondifferentiable(
     "largest_tap_op",
     kernels.largest_tap,
     abstract=_largest_tap_abstract,
-    batch=_aligned,
+    batch=_on_taps,
     args=("input", "largest"),
     doc="Which tap of each window has the largest entry; the first of several equal ones.",
 )
@@ -91,7 +84,7 @@ gather_taps_op = linear(
     kernels.gather_taps,
     lambda ct, x, which, **params: scatter_taps_op(ct, which, shape(x), **params),
     _gather_abstract,
-    _aligned,
+    _on_taps,
     args=("input", "taps"),
     sparsity=pooled,
     doc="The entry at the given tap of each window.",
@@ -101,7 +94,7 @@ scatter_taps_op = linear(
     kernels.scatter_taps,
     lambda ct, x, which, sizes, **params: gather_taps_op(ct, which, **params),
     _scatter_abstract,
-    _aligned,
+    _on_taps,
     type="MaxPoolGrad",
     args=("ct", "taps", "sizes"),
     sparsity=spread_over_windows,
@@ -143,10 +136,10 @@ def _position_kernel(
 
 def _position_batch(
     op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
-) -> np.ndarray:
+) -> Batches:
     if params["batch"]:
         raise InvalidArgumentError("max_pool_with_argmax: cannot be vectorized with include_batch_in_index=True")
-    return op(*[x if flag else materialize(x, size) for x, flag in zip(inputs, flags, strict=True)], **params)
+    return all_batched(op, size, flags, inputs, params)
 
 
 tap_position_op = nondifferentiable(

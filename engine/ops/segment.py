@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, compatible, format_shape
-from engine.core.batching import materialize
+from engine.core.batching import materialized
 from engine.core.dtypes import INTEGER, NUMERIC, REAL, float16, float32
 from engine.core.kinds import check_dtype, general, linear
 from engine.core.op import Op, Rule
@@ -36,7 +36,7 @@ from engine.runtime.errors import InvalidArgumentError, ShapeError
 
 def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
     """Data, ids and a reference all get the batch axis; a number of segments must not have it."""
-    full = [x if f else materialize(x, size) for x, f in zip(inputs, flags, strict=True)]
+    full = materialized(inputs, flags, size)
     if op.args[-1] == "num_segments":
         if flags[-1]:
             raise ShapeError(f"{op.title}: argument `num_segments` must not differ between batch elements")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval
-from engine.core.batching import materialize
+from engine.core.batching import materialized
 from engine.core.kinds import general, linear
 from engine.core.op import Op
 from engine.core.operands import Operand
@@ -21,7 +21,7 @@ from engine.ops.shape import reshape
 
 def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
     *data, positions = inputs
-    data = [x if flag else materialize(x, size) for x, flag in zip(data, flags[:-1], strict=True)]
+    data = materialized(data, flags[:-1], size)
     if not flags[-1]:
         # all work on the last axis
         return op(*data, positions, **params)
