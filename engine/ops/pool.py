@@ -10,6 +10,7 @@ Data have the shape ``(*batch, *space, channels)``, as in `engine.ops.windows`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +36,7 @@ from engine.ops.windows import (
     spatial,
 )
 from engine.runtime.errors import InvalidArgumentError, NotKnownYet
+from engine.runtime.public_names import named
 
 # ---- helpers ---------------------------------------------------------------------------------------------------------
 
@@ -290,31 +292,6 @@ def max_pool(input: Any, ksize: Any, strides: Any, padding: Any, data_format: st
 
 
 @operands("input")
-def max_pool1d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC") -> Operand:
-    """`max_pool` in one dimension."""
-    return _pool("max_pool1d", max_pool_op, 1, input, ksize, strides, padding, data_format)
-
-
-@operands("input")
-def max_pool2d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC") -> Operand:
-    """`max_pool` in two dimensions.
-
-    Examples
-    --------
-    >>> max_pool2d(np.arange(16.0).reshape(1, 4, 4, 1), 2, 2, "VALID")[0, :, :, 0]
-    array([[ 5.,  7.],
-           [13., 15.]])
-    """
-    return _pool("max_pool2d", max_pool_op, 2, input, ksize, strides, padding, data_format)
-
-
-@operands("input")
-def max_pool3d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC") -> Operand:
-    """`max_pool` in three dimensions."""
-    return _pool("max_pool3d", max_pool_op, 3, input, ksize, strides, padding, data_format)
-
-
-@operands("input")
 def avg_pool(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = None) -> Operand:
     """The mean of each window, in as many dimensions as `input` has between batch and channels.
 
@@ -328,22 +305,35 @@ def avg_pool(input: Any, ksize: Any, strides: Any, padding: Any, data_format: st
     return _pool("avg_pool", avg_pool_op, None, input, ksize, strides, padding, data_format)
 
 
-@operands("input")
-def avg_pool1d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC") -> Operand:
-    """`avg_pool` in one dimension."""
-    return _pool("avg_pool1d", avg_pool_op, 1, input, ksize, strides, padding, data_format)
+def _of_rank(op: Op, name: str, rank: int, doc: str, data_format: str) -> Callable[..., Operand]:
+    default = data_format
+
+    @operands("input")
+    def pooled(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = default) -> Operand:
+        return _pool(name, op, rank, input, ksize, strides, padding, data_format)
+
+    return named(pooled, name, doc)
 
 
-@operands("input")
-def avg_pool2d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC") -> Operand:
-    """`avg_pool` in two dimensions."""
-    return _pool("avg_pool2d", avg_pool_op, 2, input, ksize, strides, padding, data_format)
+max_pool1d = _of_rank(max_pool_op, "max_pool1d", 1, "`max_pool` in one dimension.", "NWC")
+max_pool2d = _of_rank(
+    max_pool_op,
+    "max_pool2d",
+    2,
+    """`max_pool` in two dimensions.
 
-
-@operands("input")
-def avg_pool3d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC") -> Operand:
-    """`avg_pool` in three dimensions."""
-    return _pool("avg_pool3d", avg_pool_op, 3, input, ksize, strides, padding, data_format)
+    Examples
+    --------
+    >>> max_pool2d(np.arange(16.0).reshape(1, 4, 4, 1), 2, 2, "VALID")[0, :, :, 0]
+    array([[ 5.,  7.],
+           [13., 15.]])
+    """,
+    "NHWC",
+)
+max_pool3d = _of_rank(max_pool_op, "max_pool3d", 3, "`max_pool` in three dimensions.", "NDHWC")
+avg_pool1d = _of_rank(avg_pool_op, "avg_pool1d", 1, "`avg_pool` in one dimension.", "NWC")
+avg_pool2d = _of_rank(avg_pool_op, "avg_pool2d", 2, "`avg_pool` in two dimensions.", "NHWC")
+avg_pool3d = _of_rank(avg_pool_op, "avg_pool3d", 3, "`avg_pool` in three dimensions.", "NDHWC")
 
 
 @operands("input")
