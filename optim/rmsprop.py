@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 from engine.ops.arithmetic import square
 from engine.ops.explog import sqrt
@@ -45,7 +45,7 @@ def rmsprop(
 class _Centered:
     """What both classes keep."""
 
-    hyperparameters = ("learning_rate", "rho", "momentum", "epsilon", "centered")
+    hyperparameters: ClassVar[tuple[str, ...]] = ("learning_rate", "rho", "momentum", "epsilon", "centered")
     update = staticmethod(rmsprop)
 
     def _take(self, rho: Any, momentum: Any, epsilon: Any, centered: bool) -> None:

@@ -298,7 +298,10 @@ class _LinearCosine(_Configured):
 
 
 def _function(
-    name: str, kind: type[LearningRateSchedule], doc: str, make: Callable[..., LearningRateSchedule] | None = None
+    name: str,
+    kind: Callable[..., LearningRateSchedule],
+    doc: str,
+    make: Callable[..., LearningRateSchedule] | None = None,
 ) -> Callable[..., Operand | Callable[[], Operand]]:
     """TensorFlow 1's function for a schedule: it has its arguments, and the step behind the rate."""
     rate, *others = takewhile(lambda p: p.name != "name", inspect.signature(kind).parameters.values())

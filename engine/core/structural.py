@@ -307,8 +307,8 @@ class Cotangent(Tangent):
         """A product in the shape of the result, summed to that of the operand."""
         return sum_to_like(ct, inputs[self._index])
 
-    def __call__(self, ct: Any, out: Any, *inputs: Any, **params: Any) -> Operand:  # noqa: D102 - a rule
-        return self.summed(_times(ct, self.factor(out, inputs, params), self.selects(params)), inputs)
+    def __call__(self, t: Any, out: Any, *inputs: Any, **params: Any) -> Operand:  # noqa: D102 - a rule
+        return self.summed(_times(t, self.factor(out, inputs, params), self.selects(params)), inputs)
 
 
 def _times(x: Any, factor: Any, selects: bool) -> Operand:
