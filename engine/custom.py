@@ -33,14 +33,6 @@ from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.runtime.public_names import is_named
 
 
-def _passed_through(*operands: Any, count: int, rule: Any) -> tuple[Any, ...]:
-    return operands[count:]
-
-
-def _abstract(*operands: Aval, count: int, rule: Any) -> tuple[Aval, ...]:
-    return operands[count:]
-
-
 def _vjp(i: int, cts: Any, outs: Any, *operands: Any, count: int, rule: Callable[..., Any]) -> Operand | Zero:
     # operands from `count` on are the outputs computed by the user's function: no derivative passes through them
     if i >= count:
@@ -50,8 +42,8 @@ def _vjp(i: int, cts: Any, outs: Any, *operands: Any, count: int, rule: Callable
 
 custom_call = general(
     "custom_call",
-    _passed_through,
-    _abstract,
+    lambda *operands, count, rule: operands[count:],
+    lambda *operands, count, rule: operands[count:],
     vjp=PerOperand(_vjp, carries=lambda i, params: i < params["count"]),
     jvp=FROM_VJP,
     batch=all_batched,

@@ -203,7 +203,7 @@ def test_modules_fit_in_the_head(folder: str) -> None:
 
 
 BUDGETS = {
-    "engine": 69_250, "dualgrad": 63_750, "graph_api": 22_050, "tape_api": 14_000, "bench": 9_950, "optim": 5_650,
+    "engine": 69_040, "dualgrad": 63_750, "graph_api": 22_050, "tape_api": 13_990, "bench": 9_950, "optim": 5_650,
     "tests": 97_600,
 }  # fmt: skip
 """Lines of Python that a folder may have, stubs apart. They only fall: who adds takes away elsewhere."""

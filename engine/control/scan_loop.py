@@ -30,7 +30,7 @@ from engine.control.deferred import deferred_op
 from engine.control.loop_kernels import length_of, row_of, scan_kernel
 from engine.control.saved_values import are_alike, values_of, worth_saving
 from engine.control.sparsity import scanned
-from engine.control.unrolling import Call, unrolled_scan
+from engine.control.unrolling import unrolled_scan
 from engine.core.aval import Aval
 from engine.core.batching import Batches, NotBatched, like_first, logical_rank, materialize
 from engine.core.kinds import PushedTogether, Together, general, nondifferentiable
@@ -477,10 +477,6 @@ def _scan_fix(inputs: Sequence[Any], arrays: Any, params: dict[str, Any]) -> tup
     return with_fixed(inputs, arrays, params, ("body",), params["carries"] + params["sequences"], 0)
 
 
-def _scan_unroll(call: Call, operands: Sequence[Any], params: dict[str, Any]) -> list[Any] | None:
-    return unrolled_scan(call, operands, **params)
-
-
 scan_op = general(
     "scan_op",
     scan_kernel,
@@ -489,7 +485,7 @@ scan_op = general(
     jvp=PushedTogether(_scan_jvp),
     batch=_scan_batch,
     fix=_scan_fix,
-    unroll=_scan_unroll,
+    unroll=lambda call, operands, params: unrolled_scan(call, operands, **params),
     merge=_scan_merge,
     sparsity=scanned,
     type="Scan",

@@ -76,10 +76,6 @@ expand_dims_op = Op(
 )
 
 
-def _squeeze_kernel(x: Any, *, axes: tuple[int, ...]) -> np.ndarray:
-    return np.squeeze(x, axes)
-
-
 def _squeeze_abstract(x: Aval, *, axes: tuple[int, ...]) -> Aval:
     if x.shape is None:
         return Aval(None, x.dtype)
@@ -98,7 +94,7 @@ def _squeeze_abstract(x: Aval, *, axes: tuple[int, ...]) -> Aval:
 squeeze_op = Op(
     name="squeeze_op",
     type="Squeeze",
-    kernel=_squeeze_kernel,
+    kernel=lambda x, *, axes: np.squeeze(x, axes),
     abstract=_squeeze_abstract,
     vjp=(lambda ct, out, x, *, axes: expand_dims_op(ct, axes=axes),),
     jvp=(lambda t, out, x, *, axes: squeeze_op(t, axes=axes),),

@@ -157,10 +157,6 @@ reshape_like_op = _like_op(
 )
 
 
-def _reshape_to_vjp(ct: Any, out: Any, x: Any, *, shape: tuple[int, ...]) -> Operand:
-    return reshape_like(ct, x)
-
-
 def _reshape_to_abstract(x: Aval, *, shape: tuple[int, ...]) -> Aval:
     if x.is_static and x.size != math.prod(shape):
         raise ShapeError(f"reshape_to: {x} does not fit into the shape {shape}")
@@ -174,7 +170,7 @@ reshape_to = Op(
     args=("x",),
     kernel=lambda x, *, shape: x.reshape(shape),
     abstract=_reshape_to_abstract,
-    vjp=(_reshape_to_vjp,),
+    vjp=(lambda ct, out, x, *, shape: reshape_like(ct, x),),
     jvp=(lambda t, out, x, *, shape: reshape_to(t, shape=shape),),
     batch=lambda op, size, flags, inputs, params: op(inputs[0], shape=(size, *params["shape"])),
     kind="linear",
@@ -347,17 +343,13 @@ scale = Op(
 # ---- conj, neg -------------------------------------------------------------------------------------------------------
 
 
-def _same_abstract(x: Aval) -> Aval:
-    return Aval(x.shape, x.dtype)
-
-
 conj_op = Op(
     name="conj_op",
     type="Conj",
     module=__name__,
     args=("x",),
     kernel=np.conjugate,
-    abstract=_same_abstract,
+    abstract=lambda x: Aval(x.shape, x.dtype),
     vjp=(lambda ct, out, x: conj(ct),),
     jvp=(lambda t, out, x: conj(t),),
     batch=leading(0),

@@ -114,10 +114,6 @@ def _keep_chosen_kernel(x: Any, chosen: Any, *, fixed: bool) -> Operand:
     return scalar(out)
 
 
-def _keep_chosen_abstract(x: Aval, chosen: Aval, *, fixed: bool) -> Aval:
-    return Aval(broadcast_shapes("keep_chosen", x.shape, chosen.shape), x.dtype)
-
-
 def _is_full(x: Aval, chosen: Aval) -> bool:
     """Whether the result has the shape of `x`."""
     return x.shape == broadcast_shapes("keep_chosen", x.shape, chosen.shape)
@@ -137,7 +133,7 @@ def _through(ct: Any, x: Any, chosen: Any, fixed: bool) -> Operand:
 keep_chosen = general(
     "keep_chosen",
     _keep_chosen_kernel,
-    _keep_chosen_abstract,
+    lambda x, chosen, *, fixed: Aval(broadcast_shapes("keep_chosen", x.shape, chosen.shape), x.dtype),
     vjp=(lambda ct, out, x, chosen, *, fixed: sum_to_like(_through(ct, x, chosen, fixed), x), None),
     jvp=(lambda t, out, x, chosen, *, fixed: broadcast_like(_through(t, x, chosen, fixed), out), None),
     batch=elementwise_rule,
@@ -154,14 +150,10 @@ keep_chosen = general(
 )
 
 
-def _true_abstract(condition: Aval) -> Aval:
-    return Aval((None, condition.ndim), int64)
-
-
 true_indices = nondifferentiable(
     "true_indices",
     lambda condition: np.argwhere(condition).astype(np.int64),
-    abstract=_true_abstract,
+    abstract=lambda condition: Aval((None, condition.ndim), int64),
     batch=refused(
         "without `x` and `y` the condition must not differ between batch elements, whose results would differ in "
         "shape; give `x` and `y` to choose between values",

@@ -114,10 +114,6 @@ def _fitted(x: Any, ref: Any, rank: int) -> np.ndarray:
     return out
 
 
-def _rfft_kernel(x: Any, *, rank: int, lengths: Lengths = None) -> np.ndarray:
-    return _transformed("rfft", x, rank, lengths)
-
-
 def _rfft_back_kernel(ct: Any, ref: Any, *, rank: int, lengths: Lengths = None) -> np.ndarray:
     sizes = lengths or ref.shape[ref.ndim - rank :]
     halved = _of_rank(ct, rank) * _multiplicity(sizes[-1], 0.5).astype(ref.dtype)
@@ -149,7 +145,7 @@ def _like(name: str, accepted: frozenset[DType], dtype_of: Callable[[DType], DTy
 
 rfft_op = linear(
     "rfft_op",
-    _rfft_kernel,
+    lambda x, *, rank, lengths=None: _transformed("rfft", x, rank, lengths),
     lambda ct, x, **params: rfft_back(ct, x, **params),
     _rfft_abstract,
     _batch,

@@ -343,13 +343,9 @@ def _gather(size: int, x: Any, flag: bool, item: Any, index: Any, axis: int) -> 
     return gather_op.batch(gather_op, size, (flag, True), (x, _entries(item, index, x, axis)), _along(axis))
 
 
-def _wrap_kernel(index: Any, x: Any, *, axis: int) -> np.ndarray:
-    return np.where(index < 0, index + index.dtype.type(x.shape[axis]), index)
-
-
 wrap_negative = nondifferentiable(
     "wrap_negative",
-    _wrap_kernel,
+    lambda index, x, *, axis: np.where(index < 0, index + index.dtype.type(x.shape[axis]), index),
     abstract=lambda index, x, *, axis: Aval(index.shape, index.dtype),
     batch=like_first,
     args=("index", "x"),

@@ -115,10 +115,6 @@ def _at(axis: int, index: Any, rank: int) -> tuple[Any, ...]:
     return (*(slice(None),) * (axis % rank), index)
 
 
-def _piece_kernel(ct: Any, *values: Any, axis: int, position: int) -> np.ndarray:
-    return ct[_at(axis, _extent(values, axis, position), ct.ndim)]
-
-
 def _place_kernel(t: Any, *values: Any, axis: int, position: int) -> np.ndarray:
     shape = list(t.shape)
     shape[axis] = sum([v.shape[axis] for v in values])
@@ -152,7 +148,7 @@ def _piece_by_index(ct: Any, *values: Any, axis: int, position: int) -> Operand 
 
 concat_piece = linear(
     "concat_piece",
-    _piece_kernel,
+    lambda ct, *values, axis, position: ct[_at(axis, _extent(values, axis, position), ct.ndim)],
     lambda ct, x, *values, axis, position: concat_place(ct, *values, axis=axis, position=position),
     lambda ct, *values, axis, position: Aval(
         _with_dim(ct.shape, axis, _dims(values[position : position + 1], axis)), ct.dtype

@@ -60,23 +60,11 @@ def _max_abstract(x: Aval, *, size: tuple[int, ...], windows: Windows) -> Aval:
     return Aval(_pooled("max_pool", "input", x, size, windows), x.dtype)
 
 
-def _largest_tap_abstract(x: Aval, largest: Aval, *, size: tuple[int, ...], windows: Windows) -> Aval:
-    return Aval(largest.shape, kernels.tap_dtype(size))
-
-
-def _gather_abstract(x: Aval, which: Aval, *, size: tuple[int, ...], windows: Windows) -> Aval:
-    return Aval(which.shape, x.dtype)
-
-
-def _scatter_abstract(ct: Aval, which: Aval, sizes: Aval, *, size: tuple[int, ...], windows: Windows) -> Aval:
-    return resized("max_pool", ct, sizes, len(size))
-
-
 _on_taps = aligned(2, 2)
 largest_tap_op = nondifferentiable(
     "largest_tap_op",
     kernels.largest_tap,
-    abstract=_largest_tap_abstract,
+    abstract=lambda x, largest, *, size, windows: Aval(largest.shape, kernels.tap_dtype(size)),
     batch=_on_taps,
     args=("input", "largest"),
     doc="Which tap of each window has the largest entry; the first of several equal ones.",
@@ -85,7 +73,7 @@ gather_taps_op = linear(
     "gather_taps_op",
     kernels.gather_taps,
     lambda ct, x, which, **params: scatter_taps_op(ct, which, shape(x), **params),
-    _gather_abstract,
+    lambda x, which, *, size, windows: Aval(which.shape, x.dtype),
     _on_taps,
     args=("input", "taps"),
     sparsity=pooled,
@@ -95,7 +83,7 @@ scatter_taps_op = linear(
     "scatter_taps_op",
     kernels.scatter_taps,
     lambda ct, x, which, sizes, **params: gather_taps_op(ct, which, **params),
-    _scatter_abstract,
+    lambda ct, which, sizes, *, size, windows: resized("max_pool", ct, sizes, len(size)),
     _on_taps,
     type="MaxPoolGrad",
     args=("ct", "taps", "sizes"),

@@ -247,10 +247,6 @@ def _share_of_ties(out: Any, data: Any, ids: Any, *number: Any, lead: int) -> Op
     return divide_no_nan(chosen, unsegment(segment_sum_like(chosen, ids, out, lead=lead), ids, lead=lead))
 
 
-def _product_of_others(out: Any, data: Any, ids: Any, *number: Any, lead: int) -> Operand:
-    return segment_products_of_others(data, ids, lead)
-
-
 def _lowest(dtype: Any) -> np.generic | int:
     return np.finfo(dtype).min if dtype.kind == "f" else np.iinfo(dtype).min
 
@@ -290,7 +286,7 @@ unsorted_segment_min_op, segment_min_op = _pair(
 unsorted_segment_prod_op, segment_prod_op = _pair(
     "segment_prod",
     (_product, _product),
-    _with_slope(_product_of_others),
+    _with_slope(lambda out, data, ids, *number, lead: segment_products_of_others(data, ids, lead)),
     NUMERIC,
     """Products over segments; 1 for a segment without rows.
 

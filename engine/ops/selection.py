@@ -30,10 +30,6 @@ def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], 
     return reshape(op(*flat, **{**params, "size": size * params["size"]}), (size, -1))
 
 
-def _gather_kernel(x: Any, positions: Any, *, size: int, distinct: bool) -> np.ndarray:
-    return x[positions] if x.ndim == 1 else x[..., positions]
-
-
 def _scatter_kernel(values: Any, positions: Any, *, size: int, distinct: bool) -> np.ndarray:
     shape = (*values.shape[:-1], size)
     if not distinct:
@@ -54,7 +50,7 @@ def _scatter_abstract(values: Aval, positions: Aval, *, size: int, distinct: boo
 
 flat_gather_op = linear(
     "flat_gather_op",
-    _gather_kernel,
+    lambda x, positions, *, size, distinct: x[positions] if x.ndim == 1 else x[..., positions],
     lambda ct, x, positions, **params: flat_scatter_op(ct, positions, **params),
     _gather_abstract,
     _batch,

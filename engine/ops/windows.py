@@ -412,10 +412,6 @@ def _overlay_kernel(ct: Any, sizes: Any, *, size: tuple[int, ...], windows: Wind
     return core(out, space, along)
 
 
-def _overlay_abstract(ct: Aval, sizes: Aval, *, size: tuple[int, ...], windows: Windows) -> Aval:
-    return resized("overlay_patches", ct, sizes, len(size))
-
-
 def resized(name: str, x: Aval, sizes: Aval, rank: int) -> Aval:
     """The batch of `x`, and the spatial dimensions and channels in the integer vector `sizes`."""
     check_dtype(name, "sizes", sizes, INTEGER)
@@ -440,7 +436,7 @@ overlay_patches_op = linear(
     "overlay_patches_op",
     _overlay_kernel,
     lambda ct, x, sizes, **params: extract_patches_op(ct, **params),
-    _overlay_abstract,
+    lambda ct, sizes, *, size, windows: resized("overlay_patches", ct, sizes, len(size)),
     over_images,
     args=("ct", "sizes"),
     sparsity=collected(lambda out, ct, sizes, **params: _patches_kernel(out, **params)),
