@@ -42,9 +42,7 @@ def rmsprop(
     return value - move, new
 
 
-class _Centered:
-    """What both classes keep."""
-
+class _Facts:
     hyperparameters: ClassVar[tuple[str, ...]] = ("learning_rate", "rho", "momentum", "epsilon", "centered")
     update = staticmethod(rmsprop)
 
@@ -52,7 +50,7 @@ class _Centered:
         self.rho, self.momentum, self.epsilon, self.centered = rho, momentum, epsilon, bool(centered)
 
 
-class RMSPropOptimizer(_Centered, Optimizer):
+class RMSPropOptimizer(_Facts, Optimizer):
     """RMSProp, see `rmsprop`.
 
     Parameters
@@ -85,7 +83,7 @@ class RMSPropOptimizer(_Centered, Optimizer):
         return {"rms": 1.0, **({"mg": 0.0} if self.centered else {}), "momentum": 0.0}
 
 
-class RMSprop(_Centered, KerasOptimizer):
+class RMSprop(_Facts, KerasOptimizer):
     """RMSProp, see `rmsprop`.
 
     Parameters
