@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dualgrad.frontend.flow import rows
+from engine.runtime.public_names import named
 from graph_api.control import HOST
 
 
@@ -79,29 +80,24 @@ def scan(
     return rows.scan(HOST, fn, elems, initializer, back_prop, reverse, name, max_bytes)
 
 
-def foldl(
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-    max_bytes: int | None = None,
-) -> Any:
-    """``fn(... fn(fn(initializer, first row), second row) ...)``; by default the first row is the initializer."""
-    return rows.fold(HOST, "foldl", fn, elems, initializer, back_prop, name, max_bytes)
+def _fold(public: str, doc: str) -> Callable[..., Any]:
+    def fold(
+        fn: Callable[[Any, Any], Any],
+        elems: Any,
+        initializer: Any = None,
+        parallel_iterations: int = 10,
+        back_prop: bool = True,
+        swap_memory: bool = False,
+        name: str | None = None,
+        max_bytes: int | None = None,
+    ) -> Any:
+        return rows.fold(HOST, public, fn, elems, initializer, back_prop, name, max_bytes)
+
+    return named(fold, public, doc)
 
 
-def foldr(
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-    max_bytes: int | None = None,
-) -> Any:
-    """`foldl` from the last row to the first."""
-    return rows.fold(HOST, "foldr", fn, elems, initializer, back_prop, name, max_bytes)
+foldl = _fold(
+    "foldl",
+    "``fn(... fn(fn(initializer, first row), second row) ...)``; by default the first row is the initializer.",
+)
+foldr = _fold("foldr", "`foldl` from the last row to the first.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 from engine.ops.arithmetic import square
 from engine.ops.explog import sqrt
@@ -37,15 +37,13 @@ def adadelta(
     return value - factor * gradient * hyper.learning_rate, {"accum": accum, "accum_update": accum_update}
 
 
-_HYPERPARAMETERS = ("learning_rate", "rho", "epsilon")
+class _Facts:
+    hyperparameters: ClassVar[tuple[str, ...]] = ("learning_rate", "rho", "epsilon")
+    _slots_at_first: ClassVar[dict[str, float]] = {"accum": 0.0, "accum_update": 0.0}
+    update = staticmethod(adadelta)
 
 
-def _initial_slots(self: Any) -> dict[str, float]:
-    """The running averages of the squared gradients and of the squared steps."""
-    return {"accum": 0.0, "accum_update": 0.0}
-
-
-class AdadeltaOptimizer(Optimizer):
+class AdadeltaOptimizer(_Facts, Optimizer):
     """Adadelta, see `adadelta`.
 
     Parameters
@@ -55,10 +53,6 @@ class AdadeltaOptimizer(Optimizer):
         Accepted for compatibility.
     name : str
     """
-
-    hyperparameters = _HYPERPARAMETERS
-    update = staticmethod(adadelta)
-    initial_slots = _initial_slots
 
     def __init__(
         self,
@@ -73,7 +67,7 @@ class AdadeltaOptimizer(Optimizer):
         self.rho, self.epsilon = rho, epsilon
 
 
-class Adadelta(KerasOptimizer):
+class Adadelta(_Facts, KerasOptimizer):
     """Adadelta, see `adadelta`.
 
     Parameters
@@ -83,10 +77,6 @@ class Adadelta(KerasOptimizer):
     **common
         See `KerasOptimizer`.
     """
-
-    hyperparameters = _HYPERPARAMETERS
-    update = staticmethod(adadelta)
-    initial_slots = _initial_slots
 
     def __init__(self, learning_rate: Rate = 0.001, rho: Any = 0.95, epsilon: Any = 1e-7, **common: Any) -> None:
         super().__init__(learning_rate, **common)

@@ -83,8 +83,12 @@ def _adam(
     nesterov: bool = False,
 ) -> tuple[Any, dict[str, Any]]:
     """Adam, given β₁ᵗ and β₂ᵗ; `nesterov` moves by ``β₁ m + (1 - β₁) g`` in place of ``m``."""
-    rate = in_common(hyper, "rate", (power_1, power_2, hyper.learning_rate), _rate)
-    weights = [in_common(hyper, n, (decay,), _rest) for n, decay in (("m", hyper.beta_1), ("v", hyper.beta_2))]
+    rate = in_common(
+        hyper, "rate", (power_1, power_2, hyper.learning_rate), lambda p, q, rate: sqrt(1 - q) * rate / (1 - p)
+    )
+    weights = [
+        in_common(hyper, n, (decay,), lambda x: 1 - x) for n, decay in (("m", hyper.beta_1), ("v", hyper.beta_2))
+    ]
     squares = of_rows(square, gradient, hyper)
     new = {"m": moved(slots["m"], gradient, weights[0]), "v": moved(slots["v"], squares, weights[1])}
     scale = new["v"]
@@ -94,14 +98,6 @@ def _adam(
     if nesterov:
         mean = mean * hyper.beta_1 + gradient * (1 - hyper.beta_1)
     return value - mean * rate / (sqrt(scale) + hyper.epsilon), new
-
-
-def _rate(power_1: Any, power_2: Any, learning_rate: Any) -> Operand:
-    return sqrt(1 - power_2) * learning_rate / (1 - power_1)
-
-
-def _rest(decay: Any) -> Operand:
-    return 1 - decay
 
 
 def adam_with_powers(
@@ -191,6 +187,7 @@ class AdamOptimizer(Optimizer):
     hyperparameters = ("learning_rate", "beta_1", "beta_2", "epsilon", "amsgrad")
     amsgrad = False
     update: Any = staticmethod(adam_with_powers)
+    _slots_at_first: ClassVar[dict[str, float]] = {"m": 0.0, "v": 0.0}
 
     def __init__(
         self,
@@ -220,10 +217,6 @@ class AdamOptimizer(Optimizer):
     def _beta(self, name: str) -> EagerTensor:
         return self._in_dtype(name, self._current(name, None), self._power_dtype)
 
-    def initial_slots(self) -> dict[str, float]:
-        """The running averages of the gradient and of its square."""
-        return {"m": 0.0, "v": 0.0}
-
     def takes_rows(self) -> bool:
         """No: the averages of all rows decay."""
         return False
@@ -241,6 +234,7 @@ class WithBetas(KerasOptimizer):
     """
 
     hyperparameters: ClassVar[tuple[str, ...]] = ("learning_rate", "beta_1", "beta_2", "epsilon")
+    _slots_at_first: ClassVar[dict[str, float]] = {"m": 0.0, "v": 0.0}
 
     def __init__(
         self,
@@ -252,10 +246,6 @@ class WithBetas(KerasOptimizer):
     ) -> None:
         super().__init__(learning_rate, **common)
         self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon
-
-    def initial_slots(self) -> dict[str, float]:
-        """The running averages of the gradient and of its size."""
-        return {"m": 0.0, "v": 0.0}
 
 
 class Adam(WithBetas):
@@ -297,7 +287,7 @@ class Adam(WithBetas):
 
     def initial_slots(self) -> dict[str, float]:
         """The running averages of the gradient and of its square, and with AMSGrad the largest of the latter."""
-        return {"m": 0.0, "v": 0.0, "vhat": 0.0} if self.amsgrad else {"m": 0.0, "v": 0.0}
+        return {**super().initial_slots(), **({"vhat": 0.0} if self.amsgrad else {})}
 
 
 class AdamW(Adam):

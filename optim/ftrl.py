@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -39,35 +39,33 @@ def ftrl(
     return new, {"accum": accumulator, "linear": linear}
 
 
-_HYPERPARAMETERS = (
-    "learning_rate",
-    "learning_rate_power",
-    "initial_accumulator_value",
-    "l1_regularization_strength",
-    "l2_regularization_strength",
-    "l2_shrinkage_regularization_strength",
-    "beta",
-)
+class _Facts:
+    hyperparameters: ClassVar[tuple[str, ...]] = (
+        "learning_rate",
+        "learning_rate_power",
+        "initial_accumulator_value",
+        "l1_regularization_strength",
+        "l2_regularization_strength",
+        "l2_shrinkage_regularization_strength",
+        "beta",
+    )
+    initial_accumulator_value: float
+    update = staticmethod(ftrl)
+
+    def _take(self, *given: Any) -> None:
+        """Keep the arguments; a ValueError if a number has the wrong sign."""
+        for name, x in zip(self.hyperparameters[1:], given, strict=True):
+            setattr(self, name, x)
+            wanted = "negative" if name == "learning_rate_power" else "positive"
+            if name != "beta" and isinstance(x, (int, float)) and (x > 0 if wanted == "negative" else x < 0):
+                raise ValueError(f"{name} {x:f} needs to be {wanted} or zero")
+
+    def initial_slots(self) -> dict[str, float]:
+        """The sum n of the squared gradients, and z."""
+        return {"accum": self.initial_accumulator_value, "linear": 0.0}
 
 
-def _take(self: Any, power: Any, initial_accumulator_value: float, l1: Any, l2: Any, shrinkage: Any, beta: Any) -> None:
-    """Keep the arguments; a ValueError if a number has the wrong sign."""
-    self.learning_rate_power, self.initial_accumulator_value = power, initial_accumulator_value
-    self.l1_regularization_strength, self.l2_regularization_strength = l1, l2
-    self.l2_shrinkage_regularization_strength, self.beta = shrinkage, beta
-    for name in self.hyperparameters[1:-1]:
-        x = getattr(self, name)
-        wanted = "negative" if name == "learning_rate_power" else "positive"
-        if isinstance(x, (int, float)) and (x > 0 if wanted == "negative" else x < 0):
-            raise ValueError(f"{name} {x:f} needs to be {wanted} or zero")
-
-
-def _initial_slots(self: Any) -> dict[str, float]:
-    """The sum n of the squared gradients, and z."""
-    return {"accum": self.initial_accumulator_value, "linear": 0.0}
-
-
-class FtrlOptimizer(Optimizer):
+class FtrlOptimizer(_Facts, Optimizer):
     """FTRL-proximal, see `ftrl`.
 
     Parameters
@@ -89,10 +87,6 @@ class FtrlOptimizer(Optimizer):
     ValueError
         If a number has the wrong sign.
     """
-
-    hyperparameters = _HYPERPARAMETERS
-    update = staticmethod(ftrl)
-    _take, initial_slots = _take, _initial_slots
 
     def __init__(
         self,
@@ -120,7 +114,7 @@ class FtrlOptimizer(Optimizer):
         )
 
 
-class Ftrl(KerasOptimizer):
+class Ftrl(_Facts, KerasOptimizer):
     """FTRL-proximal, see `ftrl`.
 
     Parameters
@@ -141,11 +135,6 @@ class Ftrl(KerasOptimizer):
     ValueError
         If a number has the wrong sign.
     """
-
-    initial_accumulator_value: float
-    hyperparameters = _HYPERPARAMETERS
-    update = staticmethod(ftrl)
-    _take = _take
 
     def __init__(
         self,

@@ -103,6 +103,7 @@ class Optimizer(Shown, Stateful, UserProtocol):
     """The attributes besides hyperparameters that decide what a new value is."""
     accepts: ClassVar[frozenset[DType]] = FLOATING
     """The dtypes of variables it can update."""
+    _slots_at_first: ClassVar[dict[str, float]] = {}
 
     def __init__(self, use_locking: bool, name: str) -> None:
         if not name:
@@ -154,7 +155,7 @@ class Optimizer(Shown, Stateful, UserProtocol):
 
     def initial_slots(self) -> dict[str, float]:
         """The slots that `update` keeps for each variable, and what they are filled with at first."""
-        return {}
+        return dict(self._slots_at_first)
 
     def hyper_for(self, variable: Variable, hyper: SimpleNamespace) -> SimpleNamespace:
         """The hyperparameters for one variable: those of its dtype."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 from engine.ops.arithmetic import square
 from engine.ops.explog import sqrt
@@ -42,16 +42,15 @@ def rmsprop(
     return value - move, new
 
 
-_HYPERPARAMETERS = ("learning_rate", "rho", "momentum", "epsilon", "centered")
+class _Facts:
+    hyperparameters: ClassVar[tuple[str, ...]] = ("learning_rate", "rho", "momentum", "epsilon", "centered")
+    update = staticmethod(rmsprop)
+
+    def _take(self, rho: Any, momentum: Any, epsilon: Any, centered: bool) -> None:
+        self.rho, self.momentum, self.epsilon, self.centered = rho, momentum, epsilon, bool(centered)
 
 
-def _take(self: Any, rho: Any, momentum: Any, epsilon: Any, centered: bool) -> None:
-    """Keep the arguments."""
-    self.rho, self.momentum, self.epsilon = rho, momentum, epsilon
-    self.centered = bool(centered)
-
-
-class RMSPropOptimizer(Optimizer):
+class RMSPropOptimizer(_Facts, Optimizer):
     """RMSProp, see `rmsprop`.
 
     Parameters
@@ -64,14 +63,6 @@ class RMSPropOptimizer(Optimizer):
         Divide by the variance of the gradient rather than by its second moment.
     name : str
     """
-
-    rho: Any
-    momentum: Any
-    epsilon: Any
-    centered: bool
-    hyperparameters = _HYPERPARAMETERS
-    update = staticmethod(rmsprop)
-    _take = _take
 
     def __init__(
         self,
@@ -92,7 +83,7 @@ class RMSPropOptimizer(Optimizer):
         return {"rms": 1.0, **({"mg": 0.0} if self.centered else {}), "momentum": 0.0}
 
 
-class RMSprop(KerasOptimizer):
+class RMSprop(_Facts, KerasOptimizer):
     """RMSProp, see `rmsprop`.
 
     Parameters
@@ -104,14 +95,6 @@ class RMSprop(KerasOptimizer):
     **common
         See `KerasOptimizer`.
     """
-
-    rho: Any
-    momentum: Any
-    epsilon: Any
-    centered: bool
-    hyperparameters = _HYPERPARAMETERS
-    update = staticmethod(rmsprop)
-    _take = _take
 
     slot_groups = (("rms",), ("momentum",), ("mg",))
 

@@ -27,6 +27,7 @@ from engine.core.variable import Variable
 from engine.function_transforms import open_levels
 from engine.ops.shape import stop_gradient
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
+from engine.runtime.public_names import named
 from tape_api.library import root as tf
 from tape_api.own_values import apart, kept_apart, marks
 from tape_api.random import counted_apart
@@ -353,32 +354,28 @@ def _folded(
     return _as_op(lambda: rows.fold(HOST, name, fn, elems, initializer, back_prop, None, max_bytes), python, max_bytes)
 
 
-def foldl(
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-    max_bytes: int | None = None,
-) -> Any:
-    """``fn(... fn(fn(initializer, first row), second row) ...)``; by default the first row is the initializer."""
-    return _folded("foldl", fn, elems, initializer, back_prop, False, max_bytes)
+def _fold(public: str, backwards: bool, doc: str) -> Callable[..., Any]:
+    def fold(
+        fn: Callable[[Any, Any], Any],
+        elems: Any,
+        initializer: Any = None,
+        parallel_iterations: int = 10,
+        back_prop: bool = True,
+        swap_memory: bool = False,
+        name: str | None = None,
+        max_bytes: int | None = None,
+    ) -> Any:
+        return _folded(public, fn, elems, initializer, back_prop, backwards, max_bytes)
+
+    return named(fold, public, doc)
 
 
-def foldr(
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-    max_bytes: int | None = None,
-) -> Any:
-    """`foldl` from the last row to the first."""
-    return _folded("foldr", fn, elems, initializer, back_prop, True, max_bytes)
+foldl = _fold(
+    "foldl",
+    False,
+    "``fn(... fn(fn(initializer, first row), second row) ...)``; by default the first row is the initializer.",
+)
+foldr = _fold("foldr", True, "`foldl` from the last row to the first.")
 
 
 def scan(

@@ -30,9 +30,9 @@ from engine.control.deferred import deferred_op
 from engine.control.loop_kernels import length_of, row_of, scan_kernel
 from engine.control.saved_values import are_alike, values_of, worth_saving
 from engine.control.sparsity import scanned
-from engine.control.unrolling import Call, unrolled_scan
+from engine.control.unrolling import unrolled_scan
 from engine.core.aval import Aval
-from engine.core.batching import Batches, NotBatched, logical_rank, materialize
+from engine.core.batching import Batches, NotBatched, like_first, logical_rank, materialize
 from engine.core.kinds import PushedTogether, Together, general, nondifferentiable
 from engine.core.op import Op
 from engine.core.operands import Operand
@@ -167,13 +167,6 @@ def order_of_sums(count: int, params: dict[str, Any]) -> list[int]:
     return [*range(start, count), *reversed(range(carries, start)), *range(carries)]
 
 
-def _empty_sum_batch(
-    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
-) -> Batches:
-    total = op(*inputs)
-    return total if flags[0] else NotBatched(total)
-
-
 def _empty_sum_filled(x: Any, steps: Any) -> Operand | None:
     return number_like(x, number=-0.0 if aval_of(steps).size else 0.0) if x.dtype.is_floating else None
 
@@ -182,7 +175,7 @@ empty_sum = nondifferentiable(
     "empty_sum",
     lambda x, steps: np.negative(np.zeros(x.shape, x.dtype)) if steps.size else np.zeros(x.shape, x.dtype),
     abstract=lambda x, steps: Aval(x.shape, x.dtype),
-    batch=_empty_sum_batch,
+    batch=like_first,
     specialize=_empty_sum_filled,
     args=("x", "steps"),
     doc="""What a sum over steps starts with, like `x`: -0.0, to which the first summand adds without a change.
@@ -484,10 +477,6 @@ def _scan_fix(inputs: Sequence[Any], arrays: Any, params: dict[str, Any]) -> tup
     return with_fixed(inputs, arrays, params, ("body",), params["carries"] + params["sequences"], 0)
 
 
-def _scan_unroll(call: Call, operands: Sequence[Any], params: dict[str, Any]) -> list[Any] | None:
-    return unrolled_scan(call, operands, **params)
-
-
 scan_op = general(
     "scan_op",
     scan_kernel,
@@ -496,7 +485,7 @@ scan_op = general(
     jvp=PushedTogether(_scan_jvp),
     batch=_scan_batch,
     fix=_scan_fix,
-    unroll=_scan_unroll,
+    unroll=lambda call, operands, params: unrolled_scan(call, operands, **params),
     merge=_scan_merge,
     sparsity=scanned,
     type="Scan",

@@ -309,10 +309,6 @@ def _transpose_abstract(x: Aval, *, perm: tuple[int, ...], lead: int = 0) -> Ava
     return Aval(x.shape[:lead] + tuple(x.shape[lead + p] for p in perm), x.dtype)
 
 
-def _transpose_kernel(x: Any, *, perm: tuple[int, ...], lead: int = 0) -> np.ndarray:
-    return x.transpose((*range(lead), *[lead + p for p in perm]) if lead else perm)
-
-
 def _transpose_back(ct: Any, x: Any, *, perm: tuple[int, ...], lead: int = 0) -> Operand:
     inverse = sorted(range(len(perm)), key=perm.__getitem__)
     return transpose_op(ct, perm=tuple(inverse), lead=lead)
@@ -322,7 +318,7 @@ _TRANSPOSES: dict[str, Any] = {"type": "Transpose", "args": ("a",), "sparsity": 
 _TRANSPOSES |= {"shares": (0,), "keeps_nan": (0,), "repeats": True}
 transpose_op = linear(
     "transpose_op",
-    _transpose_kernel,
+    lambda x, *, perm, lead=0: x.transpose((*range(lead), *[lead + p for p in perm]) if lead else perm),
     _transpose_back,
     _transpose_abstract,
     lead_param,
@@ -398,10 +394,6 @@ def matrix_transpose(a: Any, conjugate: bool = False) -> Operand:
 # ---- broadcast_to ----------------------------------------------------------------------------------------------------
 
 
-def _broadcast_kernel(x: Any, shape: Any, *, lead: int = 0) -> np.ndarray:
-    return broadcast_array_to(x, np.shape(x)[:lead] + as_dims(shape), lead)
-
-
 def _broadcast_abstract(x: Aval, shape: Aval, *, lead: int = 0) -> Aval:
     check_dtype("broadcast_to", "shape", shape, INTEGER)
     wanted = known_dims(shape)
@@ -418,7 +410,7 @@ def _broadcast_abstract(x: Aval, shape: Aval, *, lead: int = 0) -> Aval:
 
 broadcast_to_op = linear(
     "broadcast_to_op",
-    _broadcast_kernel,
+    lambda x, shape, *, lead=0: broadcast_array_to(x, np.shape(x)[:lead] + as_dims(shape), lead),
     lambda ct, x, shape, *, lead=0: sum_to_like(ct, x, lead=lead, ref_lead=lead),
     _broadcast_abstract,
     lead_param,

@@ -26,7 +26,6 @@ from engine.compiler.program import Program
 from engine.core.aval import Aval
 from engine.core.dtypes import int64
 from engine.core.kinds import PerOperand, general
-from engine.core.op import Op
 from engine.core.tape import paused
 from engine.jacobian.execution.chunks import starts, together
 from engine.jacobian.execution.closure_conversion import with_closed_rules
@@ -329,17 +328,13 @@ def _no_rule(*_: Any, **__: Any) -> NoReturn:
     )
 
 
-def _no_batch(op: Op, *_: Any) -> NoReturn:
-    _no_rule()
-
-
 spread_op = general(
     "spread_op",
     lambda *values, what, executor: what.outcome(values, executor),
     _abstract,
     vjp=PerOperand(_no_rule),
     jvp=PerOperand(_no_rule),
-    batch=_no_batch,
+    batch=_no_rule,
     type="Jacobian",
     args=("*values",),
     multi=True,
