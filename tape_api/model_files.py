@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dualgrad.files import atomic, limits
+from dualgrad.files import atomic, hdf5, limits
 from dualgrad.keras import activations, losses
 from dualgrad.keras.configs import REGISTERED, Described, deserialized, serialized
 from dualgrad.keras.layers import Layer
@@ -27,7 +27,7 @@ from dualgrad.keras.utils import custom_object_scope
 from engine.core import nest
 from engine.runtime.errors import DataLossError, InvalidArgumentError
 from optim import schedules
-from tape_api import hdf5, weight_files
+from tape_api import weight_files
 from tape_api.keras.host import host
 
 _OURS = f"{host.package}.keras"

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.files import hdf5
 from dualgrad.files.bundle import Stored
 from optim.keras_optimizer import KerasOptimizer
 from optim.loss_scaling import LossScaleOptimizer
-from tape_api import hdf5
 from tape_api.in_place import held
 from tape_api.trackable import in_older_order
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dualgrad.extras.module import distinct
-from dualgrad.files import atomic, checkpoints, limits
+from dualgrad.files import atomic, checkpoints, hdf5, limits
 from dualgrad.keras.layers import Layer
 from dualgrad.keras.metrics import Metric
 from dualgrad.keras.models import Functional, Model, Sequential
@@ -22,7 +22,7 @@ from engine.core.variable import Variable
 from engine.runtime.errors import InvalidArgumentError, NotFoundError
 from optim.loss_scaling import LossScaleOptimizer
 from optim.optimizer import Optimizer
-from tape_api import hdf5, optimizer_files
+from tape_api import optimizer_files
 from tape_api.checkpoint import Checkpoint
 from tape_api.in_place import held
 from tape_api.restored import NotRestored, Restored

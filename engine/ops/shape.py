@@ -424,13 +424,9 @@ broadcast_to_op = linear(
 )
 
 
-def _fill_kernel(value: Any, dims: Any, *, lead: int = 0) -> np.ndarray:
-    return np.array(_broadcast_kernel(value, dims, lead=lead), order="C")
-
-
 fill_op = linear(
     "fill_op",
-    _fill_kernel,
+    lambda value, dims, *, lead=0: np.array(broadcast_to_op.kernel(value, dims, lead=lead), order="C"),
     lambda ct, value, dims, *, lead=0: sum_to_like(ct, value, lead=lead, ref_lead=lead),
     _broadcast_abstract,
     lead_param,
