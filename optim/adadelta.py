@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 from engine.ops.arithmetic import square
 from engine.ops.explog import sqrt
@@ -37,13 +37,11 @@ def adadelta(
     return value - factor * gradient * hyper.learning_rate, {"accum": accum, "accum_update": accum_update}
 
 
-class _Facts:
-    hyperparameters: ClassVar[tuple[str, ...]] = ("learning_rate", "rho", "epsilon")
-    _slots_at_first: ClassVar[dict[str, float]] = {"accum": 0.0, "accum_update": 0.0}
-    update = staticmethod(adadelta)
+_NAMES = ("learning_rate", "rho", "epsilon")
+_AT_FIRST = {"accum": 0.0, "accum_update": 0.0}
 
 
-class AdadeltaOptimizer(_Facts, Optimizer):
+class AdadeltaOptimizer(Optimizer):
     """Adadelta, see `adadelta`.
 
     Parameters
@@ -53,6 +51,10 @@ class AdadeltaOptimizer(_Facts, Optimizer):
         Accepted for compatibility.
     name : str
     """
+
+    hyperparameters = _NAMES
+    _slots_at_first = _AT_FIRST
+    update = staticmethod(adadelta)
 
     def __init__(
         self,
@@ -67,7 +69,7 @@ class AdadeltaOptimizer(_Facts, Optimizer):
         self.rho, self.epsilon = rho, epsilon
 
 
-class Adadelta(_Facts, KerasOptimizer):
+class Adadelta(KerasOptimizer):
     """Adadelta, see `adadelta`.
 
     Parameters
@@ -77,6 +79,10 @@ class Adadelta(_Facts, KerasOptimizer):
     **common
         See `KerasOptimizer`.
     """
+
+    hyperparameters = _NAMES
+    _slots_at_first = _AT_FIRST
+    update = staticmethod(adadelta)
 
     def __init__(self, learning_rate: Rate = 0.001, rho: Any = 0.95, epsilon: Any = 1e-7, **common: Any) -> None:
         super().__init__(learning_rate, **common)

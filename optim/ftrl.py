@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -39,33 +39,20 @@ def ftrl(
     return new, {"accum": accumulator, "linear": linear}
 
 
-class _Facts:
-    hyperparameters: ClassVar[tuple[str, ...]] = (
-        "learning_rate",
-        "learning_rate_power",
-        "initial_accumulator_value",
-        "l1_regularization_strength",
-        "l2_regularization_strength",
-        "l2_shrinkage_regularization_strength",
-        "beta",
-    )
-    initial_accumulator_value: float
-    update = staticmethod(ftrl)
-
-    def _take(self, *given: Any) -> None:
-        """Keep the arguments; a ValueError if a number has the wrong sign."""
-        for name, x in zip(self.hyperparameters[1:], given, strict=True):
-            setattr(self, name, x)
-            wanted = "negative" if name == "learning_rate_power" else "positive"
-            if name != "beta" and isinstance(x, (int, float)) and (x > 0 if wanted == "negative" else x < 0):
-                raise ValueError(f"{name} {x:f} needs to be {wanted} or zero")
-
-    def initial_slots(self) -> dict[str, float]:
-        """The sum n of the squared gradients, and z."""
-        return {"accum": self.initial_accumulator_value, "linear": 0.0}
+_STRENGTHS = ("l1_regularization_strength", "l2_regularization_strength", "l2_shrinkage_regularization_strength")
+_NAMES = ("learning_rate", "learning_rate_power", "initial_accumulator_value", *_STRENGTHS, "beta")
 
 
-class FtrlOptimizer(_Facts, Optimizer):
+def _take(optimizer: Any, *given: Any) -> None:
+    """Keep the arguments; a ValueError if a number has the wrong sign."""
+    for name, x in zip(_NAMES[1:], given, strict=True):
+        setattr(optimizer, name, x)
+        wanted = "negative" if name == "learning_rate_power" else "positive"
+        if name != "beta" and isinstance(x, (int, float)) and (x > 0 if wanted == "negative" else x < 0):
+            raise ValueError(f"{name} {x:f} needs to be {wanted} or zero")
+
+
+class FtrlOptimizer(Optimizer):
     """FTRL-proximal, see `ftrl`.
 
     Parameters
@@ -88,6 +75,10 @@ class FtrlOptimizer(_Facts, Optimizer):
         If a number has the wrong sign.
     """
 
+    hyperparameters = _NAMES
+    update = staticmethod(ftrl)
+    initial_accumulator_value: float
+
     def __init__(
         self,
         learning_rate: Rate,
@@ -104,7 +95,8 @@ class FtrlOptimizer(_Facts, Optimizer):
     ) -> None:
         super().__init__(use_locking, name)
         self.learning_rate = learning_rate
-        self._take(
+        _take(
+            self,
             learning_rate_power,
             initial_accumulator_value,
             l1_regularization_strength,
@@ -113,8 +105,12 @@ class FtrlOptimizer(_Facts, Optimizer):
             0.0 if beta is None else beta,
         )
 
+    def initial_slots(self) -> dict[str, float]:
+        """The sum n of the squared gradients, and z."""
+        return {"accum": self.initial_accumulator_value, "linear": 0.0}
 
-class Ftrl(_Facts, KerasOptimizer):
+
+class Ftrl(KerasOptimizer):
     """FTRL-proximal, see `ftrl`.
 
     Parameters
@@ -136,6 +132,10 @@ class Ftrl(_Facts, KerasOptimizer):
         If a number has the wrong sign.
     """
 
+    hyperparameters = _NAMES
+    update = staticmethod(ftrl)
+    initial_accumulator_value: float
+
     def __init__(
         self,
         learning_rate: Rate = 0.001,
@@ -148,7 +148,8 @@ class Ftrl(_Facts, KerasOptimizer):
         **common: Any,
     ) -> None:
         super().__init__(learning_rate, **common)
-        self._take(
+        _take(
+            self,
             learning_rate_power,
             initial_accumulator_value,
             l1_regularization_strength,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 from engine.ops.arithmetic import square
 from engine.ops.explog import sqrt
@@ -42,15 +42,10 @@ def rmsprop(
     return value - move, new
 
 
-class _Facts:
-    hyperparameters: ClassVar[tuple[str, ...]] = ("learning_rate", "rho", "momentum", "epsilon", "centered")
-    update = staticmethod(rmsprop)
-
-    def _take(self, rho: Any, momentum: Any, epsilon: Any, centered: bool) -> None:
-        self.rho, self.momentum, self.epsilon, self.centered = rho, momentum, epsilon, bool(centered)
+_NAMES = ("learning_rate", "rho", "momentum", "epsilon", "centered")
 
 
-class RMSPropOptimizer(_Facts, Optimizer):
+class RMSPropOptimizer(Optimizer):
     """RMSProp, see `rmsprop`.
 
     Parameters
@@ -64,6 +59,9 @@ class RMSPropOptimizer(_Facts, Optimizer):
     name : str
     """
 
+    hyperparameters = _NAMES
+    update = staticmethod(rmsprop)
+
     def __init__(
         self,
         learning_rate: Rate,
@@ -76,14 +74,14 @@ class RMSPropOptimizer(_Facts, Optimizer):
     ) -> None:
         super().__init__(use_locking, name)
         self.learning_rate = learning_rate
-        self._take(decay, momentum, epsilon, centered)
+        self.rho, self.momentum, self.epsilon, self.centered = decay, momentum, epsilon, bool(centered)
 
     def initial_slots(self) -> dict[str, float]:
         """The running averages; that of the square starts from 1 in TensorFlow 1."""
         return {"rms": 1.0, **({"mg": 0.0} if self.centered else {}), "momentum": 0.0}
 
 
-class RMSprop(_Facts, KerasOptimizer):
+class RMSprop(KerasOptimizer):
     """RMSProp, see `rmsprop`.
 
     Parameters
@@ -96,7 +94,9 @@ class RMSprop(_Facts, KerasOptimizer):
         See `KerasOptimizer`.
     """
 
+    hyperparameters = _NAMES
     slot_groups = (("rms",), ("momentum",), ("mg",))
+    update = staticmethod(rmsprop)
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class RMSprop(_Facts, KerasOptimizer):
         **common: Any,
     ) -> None:
         super().__init__(learning_rate, **common)
-        self._take(rho, momentum, epsilon, centered)
+        self.rho, self.momentum, self.epsilon, self.centered = rho, momentum, epsilon, bool(centered)
 
     def initial_slots(self) -> dict[str, float]:
         """The running averages, and the move if there is momentum."""
