@@ -1,4 +1,4 @@
-"""The extensions in C, built where there is a compiler: functions, executor, eager ops, windows, small products.
+"""The extensions in C, built where there is a compiler: functions, executor, eager ops, windows, products, checksums.
 
 Everything else about the package is in pyproject.toml.
 """
@@ -101,5 +101,6 @@ setup(
             [f"{OPS}/_products.c"],
             [f"{RUNTIME}/{name}.h" for name in ("four_products", "small_matrix", "small_product", "wide")],
         ),
+        extension("engine.runtime._checksum", [f"{RUNTIME}/_checksum.c"], []),
     ],
 )

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from bench import ablation, cluster, compare, costs, document, run, sizes, suite
+from bench import ablation, cluster, compare, document, run, sizes, suite
 from bench.gradbench import protocol
 from bench.results import NotABenchmark
 
@@ -15,7 +15,6 @@ COMMANDS = {
     "compare": (compare, "compare two such files; exit code 1 if something of ours became slower"),
     "report": (suite, "write a page, a table in Markdown and one in CSV; without a file, measure first"),
     "document": (document, "write the measured sections of docs/benchmarks.md and of the README from a file"),
-    "calibrate": (costs, "measure the costs that plans are made by, and keep them for this machine"),
     "gradbench": (protocol, "speak to the benchmark suite GradBench, on standard input and output"),
     "cluster": (cluster, "say what derivatives over shards take with processes, and would with more"),
     "sizes": (sizes, "time gradients of larger and larger arrays on a tape, in a function, and in other libraries"),

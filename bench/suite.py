@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench import page, tables, update_tables
+from bench import page, tables
 from bench.calibrate import described
 from bench.plots import Curve, Dot, dots, scaling, shares, styles
 from bench.results import OURS, Result, Run, axis, chosen, modes, problems, read, sizes
@@ -113,7 +113,6 @@ def sections(measured: Run) -> list[str]:
     body += [part for name, found in _suite(results).items() for part in problem_section(name, found, looks)]
     body += _stages_section(results)
     body += _roof_section(results, measured.calibration, looks)
-    body += _updates_section(results)
     if rows := tables.other_rows(results):
         body += [f"<h2>{_others(measured)}</h2>", page.wide(page.table(tables.OTHERS, rows))]
     if measured.calibration:
@@ -239,14 +238,6 @@ def _roof_section(results: Sequence[Result], calibration: dict[str, float], look
     return ["<h2>How near to the machine's ceiling</h2>", f"<p>{ROOFLINE}</p>", *body] if body else []
 
 
-def _updates_section(results: Sequence[Result]) -> list[str]:
-    """A section on what a step of training does with contributions, gradients and variables."""
-    body = []
-    for title, said, head, rows in update_tables.tables(results):
-        body += [f"<h3>{markup(title)}</h3>", f"<p>{markup(said)}</p>", page.wide(_table(head, rows))]
-    return [f"<h2>{update_tables.HEADING}</h2>", *body] if body else []
-
-
 # ---- Markdown --------------------------------------------------------------------------------------------------------
 
 
@@ -261,8 +252,6 @@ def as_text_page(measured: Run) -> str:
     ):
         if rows:
             parts += [f"## {title}", as_markdown(filled([head, *rows]))]
-    for title, said, names, cells in update_tables.tables(results):
-        parts += [f"## {title}", said, as_markdown(filled([names, *cells]))]
     for problem, size, found in tables.cases(results):
         parts += [f"## {problem} {size}".rstrip(), as_markdown(filled([tables.WAYS, *tables.ways(found)]))]
     if measured.calibration:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 
 from bench.results import OURS, STAGES, Result, chosen, first_call, problems, sizes
 from bench.text import DASH, amount, duration, readable, times
-from bench.update_tables import is_shown
 
 SUMMARY = (
     *("problem", "size", "graph", "tape", "tape / graph", "fastest peer", "its time", "peer / graph"),
@@ -32,8 +31,8 @@ def cases(results: Iterable[Result]) -> list[tuple[str, str, list[Result]]]:
 
 
 def others(results: Iterable[Result]) -> dict[str, list[Result]]:
-    """The measurements beside the suite that have no table of their own: per group its results."""
-    return problems(r for r in results if not r.in_suite and not is_shown(r))
+    """The measurements beside the suite: per group its results."""
+    return problems(r for r in results if not r.in_suite)
 
 
 def fastest_peer(results: Iterable[Result]) -> Result | None:

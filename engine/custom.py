@@ -19,7 +19,7 @@ import numpy as np
 
 from engine.core import nest
 from engine.core.aval import Aval, compatible, format_shape
-from engine.core.batching import materialize
+from engine.core.batching import all_batched, materialized
 from engine.core.detach import detaching
 from engine.core.eager import EagerTensor
 from engine.core.kinds import FROM_VJP, PerOperand, Together, general
@@ -33,14 +33,6 @@ from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.runtime.public_names import is_named
 
 
-def _passed_through(*operands: Any, count: int, rule: Any) -> tuple[Any, ...]:
-    return operands[count:]
-
-
-def _abstract(*operands: Aval, count: int, rule: Any) -> tuple[Aval, ...]:
-    return operands[count:]
-
-
 def _vjp(i: int, cts: Any, outs: Any, *operands: Any, count: int, rule: Callable[..., Any]) -> Operand | Zero:
     # operands from `count` on are the outputs computed by the user's function: no derivative passes through them
     if i >= count:
@@ -48,20 +40,13 @@ def _vjp(i: int, cts: Any, outs: Any, *operands: Any, count: int, rule: Callable
     return rule(i, cts, operands[i])
 
 
-def _batch(
-    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
-) -> tuple[np.ndarray, ...]:
-    full = [x if flag else materialize(x, size) for x, flag in zip(inputs, flags, strict=True)]
-    return op(*full, **params)
-
-
 custom_call = general(
     "custom_call",
-    _passed_through,
-    _abstract,
+    lambda *operands, count, rule: operands[count:],
+    lambda *operands, count, rule: operands[count:],
     vjp=PerOperand(_vjp, carries=lambda i, params: i < params["count"]),
     jvp=FROM_VJP,
-    batch=_batch,
+    batch=all_batched,
     type="IdentityN",
     args=("*operands",),
     multi=True,
@@ -91,7 +76,7 @@ def _closed_vjp(
 def _closed_batch(
     op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
 ) -> tuple[np.ndarray, ...]:
-    full = [x if flag else materialize(x, size) for x, flag in zip(inputs, flags, strict=True)]
+    full = materialized(inputs, flags, size)
     # cotangents are like the results
     avals = [Aval(a.shape, a.dtype) for a in map(aval_of, full[params["count"] :])]
     each = [True] * len(avals), avals, size, [True] * len(params["given"])

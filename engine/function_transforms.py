@@ -36,6 +36,7 @@ from engine.ops import complexes
 from engine.ops import shape as shapes
 from engine.ops.compare import cast
 from engine.ops.creation import ones_like, zeros_like
+from engine.ops.lift import opened_array
 from engine.reverse import reverse
 from engine.runtime.errors import DTypeError, ShapeError, UnimplementedError
 from engine.slopes import needs_reverse, with_slopes
@@ -175,20 +176,19 @@ class _Recording:
         for x in self._sources:
             tape.watch(x)
         tape.start()
+        self._has_aux, self.aux = has_aux, None
         try:
             out = split.call(self.inputs)
+            if has_aux and not (isinstance(out, tuple) and len(out) == 2):
+                raise TypeError(f"{name}: with `has_aux` the function must return a pair; got {type(out).__name__}")
+            if has_aux:
+                out, self.aux = out
+            leaves, self.close = opened(out)
+            self.outputs = [_boxed(y) for y in leaves]
         finally:
             tape.stop()
-        if has_aux and not (isinstance(out, tuple) and len(out) == 2):
-            raise TypeError(f"{name}: with `has_aux` the function must return a pair; got {type(out).__name__}")
-        self._has_aux, self.aux = has_aux, None
-        if has_aux:
-            out, self.aux = out
         self._nodes = tape.nodes
-        leaves, self.close = opened(out)
-        if not any(isinstance(y, Value) for y in leaves):
-            tell_left(tape)
-        self.outputs = [_boxed(y) for y in leaves]
+        tell_left(tape)
         self._targets = [lowered(y, self._levels) for y in self.outputs]
         if any(isinstance(y, Batched) for y in self._targets):
             raise UnimplementedError(
@@ -233,6 +233,7 @@ class _Recording:
 
 
 def _boxed(x: Any) -> Value:
+    x = opened_array(x)
     return x if isinstance(x, Value) else EagerTensor(numbers_of(x))
 
 

@@ -24,6 +24,7 @@ from engine.ops.lift import as_operand
 from engine.primitive_op import as_value, primitive_op
 from engine.reverse import reverse
 from engine.runtime.errors import UnimplementedError
+from engine.runtime.public_names import named
 
 
 def primitive(
@@ -107,9 +108,7 @@ def primitive(
         values = [as_operand(a, beside if isinstance(a, (int, float, complex)) else None, name) for a in args]
         return op(*map(as_value, values), version=version())
 
-    applied.__name__ = applied.__qualname__ = name
-    applied.__doc__ = fn.__doc__
-    return applied
+    return named(applied, name, fn.__doc__)
 
 
 class _Version:

@@ -13,7 +13,7 @@ from engine.core.eager import EagerTensor
 from engine.core.kinds import FROM_VJP, PushedTogether, Together, general
 from engine.core.op import Op
 from engine.core.operands import Operand
-from engine.core.value import Value, Zero, as_array, aval_of, dtype_of, shape_of
+from engine.core.value import Value, Zero, as_array, aval_of, dtype_of, shape_of, unmasked
 from engine.ops.arithmetic import add
 from engine.ops.creation import zeros_like
 from engine.ops.joining import stack
@@ -43,7 +43,7 @@ def primitive_op(
 
     def kernel(*arrays: Any, version: Any = None) -> np.ndarray:
         wanted = abstract(*map(aval_of, arrays))
-        found = np.asarray(fn(*[_read_only(a) for a in arrays]))
+        found = unmasked(fn(*[_read_only(a) for a in arrays]), "primitive")
         if not compatible(found.shape, wanted.shape):
             hint = "" if shape else "; if that is right, give primitive the argument `shape`, a function of shapes"
             raise ShapeError(

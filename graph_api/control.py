@@ -197,6 +197,7 @@ def while_loop(
     name: str | None = None,
     maximum_iterations: Any = None,
     return_same_structure: bool = False,
+    max_bytes: int | None = None,
 ) -> Any:
     """``while cond(*loop_vars): loop_vars = body(*loop_vars)``, when the graph runs; the last `loop_vars`.
 
@@ -217,6 +218,8 @@ def while_loop(
     maximum_iterations : int or int tensor, optional
     return_same_structure : bool
         If False, a single loop variable is returned as a tensor, not as a list of one.
+    max_bytes : int, optional
+        For the gradient: few states are kept within that, and the steps between are computed again; the same bits.
 
     Raises
     ------
@@ -233,7 +236,8 @@ def while_loop(
     [np.float32(8.0), np.float32(12.0)]
     """
     loops.check_parallel(parallel_iterations)
-    result = loops.while_loop(HOST, cond, body, loop_vars, shape_invariants, back_prop, maximum_iterations, name)
+    more = shape_invariants, back_prop, maximum_iterations, name, max_bytes
+    result = loops.while_loop(HOST, cond, body, loop_vars, *more)
     leaves = nest.flatten(result)
     single = len(leaves) == 1 and not return_same_structure and not isinstance(leaves[0], TensorArray)
     return leaves[0] if single else result

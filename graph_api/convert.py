@@ -15,13 +15,14 @@ from engine.core.dtypes import DType, as_dtype
 from engine.core.eager import EagerTensor
 from engine.core.kinds import linear
 from engine.core.operands import Operand
-from engine.core.trace import Symbol, follow
-from engine.core.value import Value, scalar
+from engine.core.trace import LARGE, Symbol, follow
+from engine.core.value import Value, aval_of, scalar
 from engine.core.variable import Variable
 from engine.custom import custom_gradient as with_custom_gradient
 from engine.custom import passing
+from engine.ops.filling import fill
 from engine.ops.lift import as_operand, cast_data, own_array
-from engine.ops.shape import broadcast_to, reshape
+from engine.ops.shape import reshape
 from engine.runtime.errors import DTypeError, NotKnownYet, ShapeError
 from graph_api.defaults import stacks
 from graph_api.graph import Graph, get_default_graph
@@ -38,6 +39,10 @@ default_input = linear(
     stateful=True,  # never to be known in advance, even if the default is a constant
     doc="The identity, of a less specific static shape: something else may be fed in its place.",
 )
+
+
+_HELD = (np.ndarray, np.generic, EagerTensor)
+"""Classes of what holds its elements."""
 
 
 def finish(call: Callable[..., Any], name: str | None, /, *args: Any, **kwargs: Any) -> Any:
@@ -84,9 +89,27 @@ def finish_as(default: str, call: Callable[..., Any], name: str | None, /, *args
 def _called(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The results of a call, which is put off until the graph runs if it needs what only a run knows."""
     try:
-        return call(*args, **kwargs)
+        with get_default_graph().building():
+            result = call(*args, **kwargs)
+            return _kept_as_call(call, args, kwargs) if _has_grown(result, [*args, *kwargs.values()]) else result
     except NotKnownYet as error:
         return deferred_call(call, args, kwargs, error)
+
+
+def _has_grown(result: Any, given: list[Any]) -> bool:
+    """Whether the results are arrays, and have many more elements than what the function was given."""
+    made, arrays = nest.flatten(result), [x for x in nest.flatten(given) if isinstance(x, _HELD)]
+    if not (arrays and all(isinstance(x, _HELD) for x in made)):
+        return False
+    sizes = [sum([aval_of(x).size or 0 for x in some]) for some in (made, arrays)]
+    return sizes[0] > max(LARGE, sizes[1])
+
+
+def _kept_as_call(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The results of a call that was made with arrays, as what nodes compute from these."""
+    operand = get_default_graph().operand
+    given = nest.map_structure(lambda x: operand(x) if isinstance(x, _HELD) else x, (args, kwargs))
+    return call(*given[0], **given[1])
 
 
 def _eagerly(result: Any) -> Any:
@@ -96,7 +119,7 @@ def _eagerly(result: Any) -> Any:
 
 def in_graph(result: Any, graph: Graph, name: str | None = None) -> Any:
     """Results as tensors of the graph, also inside lists and tuples."""
-    if isinstance(result, (np.ndarray, np.generic, EagerTensor)):
+    if isinstance(result, _HELD):
         # an operation of its own, which runs after the control dependencies that there are
         if isinstance(result, EagerTensor):
             return follow(result, graph.constant(result._array, name=name))
@@ -176,7 +199,9 @@ def constant(
             raise TypeError(
                 f"constant: expected a value of shape {format_shape(dims)}, got {format_shape(array.shape)}"
             )
-        array = np.array(broadcast_to(array, dims) if array.size == 1 else reshape(array, dims))
+        if array.size == 1:
+            return finish(fill, name, dims, reshape(array, ()))
+        array = reshape(array, dims)
     return get_default_graph().constant(scalar(array), name=name)
 
 

@@ -10,7 +10,7 @@ session, under which it is found (`graph_api.resources`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from collections.abc import Iterator as PythonIterator
 from typing import Any, NoReturn
 
@@ -23,9 +23,8 @@ from dualgrad.data.dataset import (
     Mode,
     Options,
 )
-from dualgrad.data.sources import Rows
 from dualgrad.data.stage import Environment, Stage
-from dualgrad.data.structure import DatasetLeaf, Spec, avals, batched, flat, mapped, packed, width
+from dualgrad.data.structure import Spec, avals, flat, mapped, packed
 from dualgrad.frontend.flow.closures import Closure
 from engine.core.arguments import as_int
 from engine.core.aval import Aval
@@ -60,7 +59,7 @@ class _Function:
         with graph.control_dependencies(None), graph.within(context), scope, counted_apart(graph):
             parameters = ([] if before is None else avals(before)) + avals(spec)
             bound = [graph.parameter(a, "arg") for a in parameters]
-            arguments = _arguments(kind, bound, spec, before)
+            arguments = kind._arguments(bound, spec, before)
             result = fn(*arguments)
             if result is None:
                 raise TypeError("a data set's function must return tensors, got None")
@@ -106,24 +105,6 @@ class _Function:
             return inner.stream(Environment({**env.values, **values})).elements()
 
         return start
-
-
-def _arguments(kind: Any, bound: Sequence[Any], spec: Any, before: Any) -> tuple[Any, ...]:
-    """The arguments of a function: a tuple's items apart, and the state of a scan in front."""
-    left = iter(bound)
-
-    def taken(leaf: Any) -> Any:
-        if isinstance(leaf, DatasetLeaf):
-            return kind._of(Rows([next(left) for _ in range(width(leaf))], batched(leaf.spec, None)))
-        return next(left)
-
-    def all_of(structure: Any) -> Any:
-        return packed(structure, [taken(leaf) for leaf in flat(structure)])
-
-    if before is not None:
-        return all_of(before), all_of(spec)
-    element = all_of(spec)
-    return element if type(element) is tuple else (element,)
 
 
 class InGraph(Mode):

@@ -1,30 +1,14 @@
 """Names that are loaded when a program first uses one of them: all but the functions of `graph_api.names`.
 
-A row is ``(where, names)``. Where: ``"graph_api.saving:"`` if that module has it under the last part of each name,
-``"graph_api.saving:load"`` for one thing under other names, ``"graph_api.legacy.layers"`` for a module that is a part
-of the API (with ``__all__``). So `import graph_api` loads tables of names and nothing else, whatever else there is.
+So `import graph_api` loads tables of names and nothing else, whatever else there is. `dualgrad.frontend.rows` says what
+the lines mean.
 """
 
 from __future__ import annotations
 
 from dualgrad import lazy_names as common
-from dualgrad import platform as files
-from optim.names import OPTIMIZERS, below
-
-_SPARSE = (
-    *("add", "fill_empty_rows", "maximum", "minimum", "reduce_max", "reduce_sum"),
-    *("reorder", "reshape", "retain", "segment_mean"),
-    *("segment_sum", "slice", "softmax", "transpose"),
-)
-"""The names that TensorFlow 1 has as ``sparse_...`` besides."""
-
-_LOSSES = (
-    *("Reduction", "absolute_difference", "add_loss", "compute_weighted_loss", "cosine_distance", "get_losses"),
-    *("get_regularization_loss", "get_regularization_losses", "get_total_loss", "hinge_loss", "huber_loss"),
-    *("log_loss", "mean_pairwise_squared_error", "mean_squared_error", "sigmoid_cross_entropy"),
-    *("softmax_cross_entropy", "sparse_softmax_cross_entropy"),
-)
-"""Names that `graph_api.loss_functions` offers."""
+from dualgrad.frontend.rows import below, rows
+from optim.names import OPTIMIZERS
 
 EXTENSIONS = {
     "count_up_to": "graph_api.legacy.input_producers:count_up_to",
@@ -35,261 +19,196 @@ EXTENSIONS = {
 }
 """The functions that extend graphs and savers by files (`graph_api.graph.EXTENSIONS`)."""
 
+_OWN = rows("""
+engine.function_transforms | transforms
+graph_api.autograph | autograph
+# ---- graphs, sessions, tensors
+engine.aggregation: | AggregationMethod
+dualgrad.extras.structures | nest
+engine.core.unconnected: | UnconnectedGradients
+engine.gradient_tape: | GradientTape
+engine.ops.indexed_slices: | IndexedSlices
+engine.primitive: | primitive
+engine.runtime.errors | errors
+graph_api.convert: | constant convert_to_tensor custom_gradient grad_pass_through placeholder placeholder_with_default
+graph_api.defaults: | get_default_session
+graph_api.flow: | Assert Print assert_equal assert_greater assert_greater_equal assert_less assert_less_equal group
+ no_op py_func with_dependencies
+graph_api.flow:tuple_ | tuple
+graph_api.function: | function
+graph_api.gradients: | gradients
+graph_api.graph: | Graph add_to_collection add_to_collections control_dependencies device get_collection
+ get_collection_ref get_default_graph reset_default_graph
+graph_api.graph_keys: | GraphKeys
+graph_api.modes: | disable_eager_execution disable_v2_behavior enable_eager_execution executing_eagerly
+graph_api.scopes: | AUTO_REUSE VariableScope get_variable get_variable_scope name_scope variable_scope
+graph_api.session: | InteractiveSession Session
+graph_api.tensor:GraphDimension | Dimension
+graph_api.tensor:GraphShape | TensorShape
+graph_api.tensor: | Operation Tensor
+graph_api.variable: | Variable assign assign_add assign_sub local_variables model_variables moving_average_variables
+ trainable_variables
+graph_api.variable:Variable | VariableV1
+graph_api.variable:local_variables_initializer | local_variables_initializer initialize_local_variables
+graph_api.variable:tables_initializer | tables_initializer initialize_all_tables
+# ---- random tensors
+graph_api.sampling:* | random_* random.* | uniform normal gamma poisson shuffle
+graph_api.sampling: | random.categorical nn.dropout
+graph_api.sampling: | * random.* | truncated_normal multinomial set_random_seed
+# ---- initial values
+graph_api.initial_values: | initializers.Initializer
+graph_api.initial_values:*_initializer | *_initializer initializers.* | zeros ones constant random_uniform
+ random_normal truncated_normal variance_scaling uniform_unit_scaling glorot_uniform glorot_normal orthogonal
+graph_api.initial_values:*_initializer | initializers.* | identity he_normal lecun_normal lecun_uniform he_uniform
+# ---- variables
+graph_api.variable:global_variables_initializer | global_variables_initializer initialize_all_variables
+ initializers.global_variables
+graph_api.variable:variables_initializer | variables_initializer initialize_variables initializers.variables
+graph_api.variable:global_variables | global_variables all_variables
+graph_api.variable: | is_variable_initialized report_uninitialized_variables
+dualgrad.frontend.overrides: | RegisterGradient
+# ---- control flow
+graph_api.control: | cond case switch_case while_loop
+graph_api.scans: | map_fn scan foldl foldr
+graph_api.tensor_array: | TensorArray
+# ---- training
+graph_api.training: | train.* | ExponentialMovingAverage cosine_decay cosine_decay_restarts exponential_decay
+ inverse_time_decay linear_cosine_decay natural_exp_decay piecewise_constant polynomial_decay create_global_step
+ get_global_step get_or_create_global_step global_step
+graph_api.training:piecewise_constant | train.piecewise_constant_decay
+graph_api.loss_functions: | losses.* | Reduction absolute_difference add_loss compute_weighted_loss cosine_distance
+ get_losses get_regularization_loss get_regularization_losses get_total_loss hinge_loss huber_loss log_loss
+ mean_pairwise_squared_error mean_squared_error sigmoid_cross_entropy softmax_cross_entropy
+ sparse_softmax_cross_entropy
+# ---- Jacobians, and what needs SciPy
+graph_api.jacobians: | batch_jacobian hessian hessian_diag hessians hvp jacobian jacobian_plan jvp vjp
+graph_api.functions_for_scipy: | for_ode for_scipy
+# ---- why there is no gradient
+engine.explain: | explain
+# ---- tests
+graph_api.testing: | test.* | TestCase main
+dualgrad.extras.testing: | test.* | is_gpu_available is_built_with_cuda gpu_device_name get_temp_dir
+unittest.mock | test.mock
+# ---- saving, summaries, records, files
+graph_api.saving: | train.* | Saver SaverDef NewCheckpointReader CheckpointState checkpoint_exists latest_checkpoint
+ get_checkpoint_mtimes get_checkpoint_state update_checkpoint_state remove_checkpoint list_variables load_checkpoint
+ load_variable
+graph_api.summaries: | scalar_summary histogram_summary image_summary merge_summary merge_all_summaries
+graph_api.summaries: | summary.* | scalar histogram image audio text merge merge_all FileWriter FileWriterCache
+ SessionLog
+graph_api.summaries: | summary.* * | Event Summary
+graph_api.summaries: | train.* | SummaryWriter summary_iterator
+dualgrad.files.protos: | summary.TaggedRunMetadata HistogramProto
+dualgrad.files.protos: | train.* | Example Features Feature FeatureList FeatureLists BytesList FloatList Int64List
+ SequenceExample
+dualgrad.files.graph_protos: | GraphDef MetaGraphDef NodeDef AttrValue SignatureDef TensorInfo
+graph_api.graph_files.importing: | import_graph_def graph_util.import_graph_def
+graph_api.graph_files.graph_util: | graph_util.* | convert_variables_to_constants extract_sub_graph
+graph_api.graph_files.meta_graphs: | train.write_graph io.write_graph register_proto_function
+graph_api.graph_files.meta_graphs: | train.* | import_meta_graph export_meta_graph
+graph_api.graph_files.saved_models: | saved_model.loader.load saved_model.load saved_model.simple_save
+ saved_model.builder.SavedModelBuilder saved_model.loader.maybe_saved_model_directory
+ saved_model.utils.build_tensor_info saved_model.build_tensor_info saved_model.utils.get_tensor_from_tensor_info
+graph_api.graph_files.saved_models: | saved_model.signature_def_utils.* saved_model.* | build_signature_def
+ predict_signature_def
+graph_api.graph_files.saved_models:SavedModelBuilder | saved_model.Builder
+graph_api.graph_files.saved_models:TagConstants | saved_model.tag_constants
+graph_api.graph_files.saved_models:SignatureConstants | saved_model.signature_constants
+dualgrad.files.records:RecordWriter | io.TFRecordWriter python_io.TFRecordWriter
+dualgrad.files.records: | io.* python_io.* | TFRecordOptions TFRecordCompressionType
+dualgrad.files.records:read_records | io.tf_record_iterator python_io.tf_record_iterator
+# ---- data, queues, coordinators, sessions with hooks
+graph_api.data | data
+dualgrad.data.experimental | contrib.data
+dualgrad.data.parsing: | parse_single_example parse_example decode_raw FixedLenFeature FixedLenSequenceFeature
+ VarLenFeature
+dualgrad.data.csv: | decode_csv
+dualgrad.platform.coordination: | train.Coordinator
+graph_api.legacy.coordination: | train.* | QueueRunner add_queue_runner start_queue_runners
+graph_api.legacy.queues: | * queue.* | FIFOQueue PaddingFIFOQueue RandomShuffleQueue QueueBase
+graph_api.legacy.input_producers: | TextLineReader TFRecordReader WholeFileReader FixedLengthRecordReader ReaderBase
+ count_up_to matching_files io.matching_files
+graph_api.legacy.input_producers: | train.* | batch shuffle_batch input_producer limit_epochs string_input_producer
+ range_input_producer slice_input_producer match_filenames_once
+graph_api.data: | TensorSpec
+# ---- sparse tensors
+graph_api.sparse | sparse
+graph_api.sparse: | SparseTensor SparseTensorValue sparse_to_dense sparse_concat convert_to_tensor_or_sparse_tensor
+graph_api.sparse: | nn.* | embedding_lookup_sparse safe_embedding_lookup_sparse
+graph_api.sparse:* | sparse_* | placeholder add fill_empty_rows maximum minimum reduce_max reduce_sum reorder reshape
+ retain segment_mean segment_sum slice softmax transpose
+graph_api.sparse:sparse_dense_matmul | sparse_tensor_dense_matmul
+graph_api.sparse:to_dense | sparse_tensor_to_dense
+graph_api.legacy.string_parts: | string_split strings.split
+dualgrad.extras.ctc_functions: | nn.ctc_greedy_decoder edit_distance
+dualgrad.extras.ctc_functions:old_ctc_loss | nn.ctc_loss
+dualgrad.extras.ctc_functions:ctc_loss | nn.ctc_loss_v2
+dualgrad.extras.ctc_functions:old_ctc_beam_search_decoder | nn.ctc_beam_search_decoder
+dualgrad.extras.ctc_functions:ctc_beam_search_decoder | nn.ctc_beam_search_decoder_v2
+# ---- layers, cells, keras
+graph_api.keras | keras
+graph_api.legacy.layers | layers
+graph_api.legacy.rnn.cells: | contrib.rnn.LSTMBlockCell
+graph_api.legacy.rnn.cells: | nn.rnn_cell.* contrib.rnn.* | BasicLSTMCell BasicRNNCell GRUCell LSTMCell LSTMStateTuple
+ RNNCell
+graph_api.legacy.rnn.wrappers: | nn.rnn_cell.* contrib.rnn.* | DropoutWrapper MultiRNNCell ResidualWrapper
+graph_api.legacy.rnn.loops: | nn.static_rnn contrib.rnn.static_rnn
+graph_api.legacy.rnn.loops: | nn.* | dynamic_rnn raw_rnn bidirectional_dynamic_rnn
+graph_api.legacy.rnn.cells:RNNCell | contrib.rnn.LayerRNNCell
+# ---- contrib
+optim.external: | contrib.opt.ScipyOptimizerInterface
+graph_api.legacy.seq2seq | contrib.seq2seq
+graph_api.legacy.crf | contrib.crf
+graph_api.legacy.rnn.sequences: | contrib.legacy_seq2seq.* nn.seq2seq.* | sequence_loss_by_example rnn_decoder
+graph_api.legacy.rnn.sequences:summed_sequence_loss | contrib.legacy_seq2seq.sequence_loss nn.seq2seq.sequence_loss
+graph_api.legacy.slim.framework | contrib.framework
+graph_api.legacy.slim.layers | contrib.layers
+graph_api.legacy.slim | contrib.slim
+graph_api.eager_calls: | py_function
+graph_api.flow:py_func | numpy_function
+graph_api.legacy.recompute: | recompute_grad
+graph_api.legacy.conversions: | register_tensor_conversion_function
+graph_api.legacy.template: | make_template
+graph_api.legacy.old_names: | colocate_with container resource_variables_enabled enable_resource_variables
+ disable_resource_variables disable_control_flow_v2 control_flow_v2_enabled enable_control_flow_v2 get_local_variable
+ setdiff1d init_scope get_seed random.get_seed estimator.ModeKeys
+graph_api.legacy.old_names: | * version.* | VERSION GIT_VERSION COMPILER_VERSION
+graph_api.legacy.old_names: | * compat.* | dimension_value dimension_at_index
+graph_api.legacy.old_names: | train.* | init_from_checkpoint assert_global_step
+graph_api.legacy.old_names: | test.* | compute_gradient compute_gradient_error
+graph_api.legacy.old_names:get_static_value | get_static_value contrib.util.constant_value
+graph_api.legacy.old_names:no_gradient | no_gradient NotDifferentiable NoGradient
+graph_api.legacy.old_names:print_ | print
+dualgrad.extras.ops.compositions:bincount | bincount
+graph_api.run_options: | ConfigProto GPUOptions GraphOptions OptimizerOptions RunMetadata RunOptions
+# ---- images, metrics, losses, sparse tensors, strings, logging, files
+dualgrad.extras.image_draws:random_crop | random_crop
+# ---- flags, programs' mains, files, devices
+graph_api.legacy.hooks: | train.* | CheckpointSaverHook FeedFnHook FinalOpsHook LoggingTensorHook
+ NanLossDuringTrainingError NanTensorHook SecondOrStepTimer SessionRunArgs SessionRunContext SessionRunHook
+ SessionRunValues StepCounterHook StopAtStepHook SummarySaverHook CheckpointSaverListener
+graph_api.legacy.monitored: | train.* | ChiefSessionCreator MonitoredSession MonitoredTrainingSession Scaffold
+ SingularMonitoredSession
+graph_api.assertions: | is_tensor
+graph_api.assertions: | * debugging.* | assert_positive assert_negative assert_non_negative assert_non_positive
+ assert_none_equal assert_near assert_rank assert_rank_at_least is_numeric_tensor
+graph_api.flow: | debugging.* | assert_equal assert_greater assert_greater_equal assert_less assert_less_equal Assert
+graph_api.numerics: | check_numerics debugging.check_numerics add_check_numerics_ops verify_tensor_all_finite
+ debugging.assert_all_finite
+graph_api.legacy.metrics | metrics
+graph_api.legacy.contrib_metrics | contrib.metrics
+graph_api.legacy.distributions | distributions contrib.distributions
+graph_api.legacy.sampled_losses: | nn.* | nce_loss sampled_softmax_loss
+graph_api.legacy.sampled_losses: | nn.* random.* | log_uniform_candidate_sampler uniform_candidate_sampler
+ fixed_unigram_candidate_sampler
+""")
+
 LATER: tuple[tuple[str, str], ...] = (
-    ("engine.function_transforms", "transforms"),
-    ("graph_api.autograph", "autograph"),
-    # ---- graphs, sessions, tensors
-    ("engine.aggregation:", "AggregationMethod"),
-    ("dualgrad.extras.structures", "nest"),
+    *_OWN,
     *common.DTYPES,
     *below("dtypes", common.DTYPES),
-    ("engine.core.unconnected:", "UnconnectedGradients"),
-    ("engine.gradient_tape:", "GradientTape"),
-    ("engine.ops.indexed_slices:", "IndexedSlices"),
-    ("engine.primitive:", "primitive"),
-    ("engine.runtime.errors", "errors"),
-    ("graph_api.convert:", "constant convert_to_tensor custom_gradient grad_pass_through placeholder"),
-    ("graph_api.convert:", "placeholder_with_default"),
-    ("graph_api.defaults:", "get_default_session"),
-    ("graph_api.flow:", "Assert Print assert_equal assert_greater assert_greater_equal assert_less assert_less_equal"),
-    ("graph_api.flow:", "group no_op py_func with_dependencies"),
-    ("graph_api.flow:tuple_", "tuple"),
-    ("graph_api.function:", "function"),
-    ("graph_api.gradients:", "gradients"),
-    ("graph_api.graph:", "Graph add_to_collection add_to_collections control_dependencies device get_collection"),
-    ("graph_api.graph:", "get_collection_ref get_default_graph reset_default_graph"),
-    ("graph_api.graph_keys:", "GraphKeys"),
-    ("graph_api.modes:", "disable_eager_execution disable_v2_behavior enable_eager_execution executing_eagerly"),
-    ("graph_api.scopes:", "AUTO_REUSE VariableScope get_variable get_variable_scope name_scope variable_scope"),
-    ("graph_api.session:", "InteractiveSession Session"),
-    ("graph_api.tensor:GraphDimension", "Dimension"),
-    ("graph_api.tensor:GraphShape", "TensorShape"),
-    ("graph_api.tensor:", "Operation Tensor"),
-    ("graph_api.variable:", "Variable assign assign_add assign_sub local_variables"),
-    ("graph_api.variable:Variable", "VariableV1"),
-    ("graph_api.variable:local_variables_initializer", "local_variables_initializer initialize_local_variables"),
-    ("graph_api.variable:", "model_variables moving_average_variables trainable_variables"),
-    ("graph_api.variable:tables_initializer", "tables_initializer initialize_all_tables"),
-    # ---- random tensors
-    ("graph_api.sampling:uniform", "random_uniform random.uniform"),
-    ("graph_api.sampling:normal", "random_normal random.normal"),
-    ("graph_api.sampling:", "truncated_normal random.truncated_normal"),
-    ("graph_api.sampling:gamma", "random_gamma random.gamma"),
-    ("graph_api.sampling:poisson", "random_poisson random.poisson"),
-    ("graph_api.sampling:", "multinomial random.multinomial random.categorical"),
-    ("graph_api.sampling:shuffle", "random_shuffle random.shuffle"),
-    ("graph_api.sampling:", "set_random_seed random.set_random_seed nn.dropout"),
-    # ---- initial values
-    ("graph_api.initial_values:", "initializers.Initializer"),
-    ("graph_api.initial_values:zeros_initializer", "zeros_initializer initializers.zeros"),
-    ("graph_api.initial_values:ones_initializer", "ones_initializer initializers.ones"),
-    ("graph_api.initial_values:constant_initializer", "constant_initializer initializers.constant"),
-    ("graph_api.initial_values:identity_initializer", "initializers.identity"),
-    ("graph_api.initial_values:random_uniform_initializer", "random_uniform_initializer initializers.random_uniform"),
-    ("graph_api.initial_values:random_normal_initializer", "random_normal_initializer initializers.random_normal"),
-    (
-        "graph_api.initial_values:truncated_normal_initializer",
-        "truncated_normal_initializer initializers.truncated_normal",
-    ),
-    (
-        "graph_api.initial_values:variance_scaling_initializer",
-        "variance_scaling_initializer initializers.variance_scaling",
-    ),
-    (
-        "graph_api.initial_values:uniform_unit_scaling_initializer",
-        "uniform_unit_scaling_initializer initializers.uniform_unit_scaling",
-    ),
-    ("graph_api.initial_values:glorot_uniform_initializer", "glorot_uniform_initializer initializers.glorot_uniform"),
-    ("graph_api.initial_values:glorot_normal_initializer", "glorot_normal_initializer initializers.glorot_normal"),
-    ("graph_api.initial_values:he_normal_initializer", "initializers.he_normal"),
-    ("graph_api.initial_values:lecun_normal_initializer", "initializers.lecun_normal"),
-    ("graph_api.initial_values:lecun_uniform_initializer", "initializers.lecun_uniform"),
-    ("graph_api.initial_values:orthogonal_initializer", "orthogonal_initializer initializers.orthogonal"),
-    ("graph_api.initial_values:he_uniform_initializer", "initializers.he_uniform"),
-    # ---- variables
-    (
-        "graph_api.variable:global_variables_initializer",
-        "global_variables_initializer initialize_all_variables initializers.global_variables",
-    ),
-    ("graph_api.variable:variables_initializer", "variables_initializer initialize_variables initializers.variables"),
-    ("graph_api.variable:global_variables", "global_variables all_variables"),
-    ("graph_api.variable:", "is_variable_initialized report_uninitialized_variables"),
     *common.SCATTERS,
-    ("dualgrad.frontend.overrides:", "RegisterGradient"),
-    # ---- control flow
-    ("graph_api.control:", "cond case switch_case while_loop"),
-    ("graph_api.scans:", "map_fn scan foldl foldr"),
-    ("graph_api.tensor_array:", "TensorArray"),
-    # ---- training
     *below("train", OPTIMIZERS),
-    ("graph_api.training:", "train.ExponentialMovingAverage train.cosine_decay train.cosine_decay_restarts"),
-    ("graph_api.training:", "train.exponential_decay train.inverse_time_decay train.linear_cosine_decay"),
-    ("graph_api.training:", "train.natural_exp_decay train.piecewise_constant train.polynomial_decay"),
-    ("graph_api.training:piecewise_constant", "train.piecewise_constant_decay"),
-    ("graph_api.training:", "train.create_global_step train.get_global_step train.get_or_create_global_step"),
-    ("graph_api.training:", "train.global_step"),
-    ("graph_api.loss_functions:", " ".join(f"losses.{name}" for name in _LOSSES)),
-    # ---- Jacobians, and what needs SciPy
-    ("graph_api.jacobians:", "batch_jacobian hessian hessian_diag hessians hvp jacobian jacobian_plan jvp vjp"),
-    ("graph_api.functions_for_scipy:", "for_ode for_scipy"),
-    # ---- why there is no gradient
-    ("engine.explain:", "explain"),
-    # ---- tests
-    ("graph_api.testing:", "test.TestCase test.main"),
-    ("dualgrad.extras.testing:", "test.is_gpu_available test.is_built_with_cuda test.gpu_device_name"),
-    ("dualgrad.extras.testing:", "test.get_temp_dir"),
-    ("unittest.mock", "test.mock"),
-    # ---- saving, summaries, records, files
-    ("graph_api.saving:", "train.Saver train.SaverDef train.NewCheckpointReader train.CheckpointState"),
-    ("graph_api.saving:", "train.checkpoint_exists train.latest_checkpoint train.get_checkpoint_mtimes"),
-    ("graph_api.saving:", "train.get_checkpoint_state train.update_checkpoint_state train.remove_checkpoint"),
-    ("graph_api.saving:", "train.list_variables train.load_checkpoint train.load_variable"),
-    ("graph_api.summaries:", "summary.scalar summary.histogram summary.image summary.audio summary.text"),
-    ("graph_api.summaries:", "summary.merge summary.merge_all summary.Event summary.Summary"),
-    ("graph_api.summaries:", "summary.FileWriter summary.FileWriterCache summary.SessionLog train.SummaryWriter"),
-    ("graph_api.summaries:", "Summary Event train.summary_iterator scalar_summary histogram_summary image_summary"),
-    ("graph_api.summaries:", "merge_summary merge_all_summaries"),
-    ("dualgrad.files.protos:", "summary.TaggedRunMetadata HistogramProto"),
-    ("dualgrad.files.graph_protos:", "GraphDef MetaGraphDef NodeDef AttrValue"),
-    ("graph_api.graph_files.importing:", "import_graph_def graph_util.import_graph_def"),
-    ("graph_api.graph_files.graph_util:", "graph_util.convert_variables_to_constants graph_util.extract_sub_graph"),
-    ("graph_api.graph_files.meta_graphs:", "train.import_meta_graph train.export_meta_graph train.write_graph"),
-    ("graph_api.graph_files.meta_graphs:", "io.write_graph register_proto_function"),
-    ("dualgrad.files.graph_protos:", "SignatureDef TensorInfo"),
-    ("graph_api.graph_files.saved_models:", "saved_model.loader.load saved_model.load saved_model.simple_save"),
-    ("graph_api.graph_files.saved_models:", "saved_model.builder.SavedModelBuilder"),
-    ("graph_api.graph_files.saved_models:SavedModelBuilder", "saved_model.Builder"),
-    ("graph_api.graph_files.saved_models:", "saved_model.loader.maybe_saved_model_directory"),
-    ("graph_api.graph_files.saved_models:TagConstants", "saved_model.tag_constants"),
-    ("graph_api.graph_files.saved_models:SignatureConstants", "saved_model.signature_constants"),
-    ("graph_api.graph_files.saved_models:", "saved_model.utils.build_tensor_info saved_model.build_tensor_info"),
-    ("graph_api.graph_files.saved_models:", "saved_model.utils.get_tensor_from_tensor_info"),
-    ("graph_api.graph_files.saved_models:", "saved_model.signature_def_utils.build_signature_def"),
-    ("graph_api.graph_files.saved_models:", "saved_model.signature_def_utils.predict_signature_def"),
-    ("graph_api.graph_files.saved_models:", "saved_model.build_signature_def saved_model.predict_signature_def"),
-    ("dualgrad.files.protos:", "train.Example train.Features train.Feature train.FeatureList train.FeatureLists"),
-    ("dualgrad.files.protos:", "train.BytesList train.FloatList train.Int64List train.SequenceExample"),
-    ("dualgrad.files.records:RecordWriter", "io.TFRecordWriter python_io.TFRecordWriter"),
-    ("dualgrad.files.records:", "io.TFRecordOptions python_io.TFRecordOptions"),
-    ("dualgrad.files.records:", "io.TFRecordCompressionType python_io.TFRecordCompressionType"),
-    ("dualgrad.files.records:read_records", "io.tf_record_iterator python_io.tf_record_iterator"),
-    # ---- data, queues, coordinators, sessions with hooks
-    ("graph_api.data", "data"),
-    ("dualgrad.data.experimental", "contrib.data"),
-    ("dualgrad.data.parsing:", "parse_single_example parse_example decode_raw"),
-    ("dualgrad.data.csv:", "decode_csv"),
-    ("dualgrad.data.parsing:", "FixedLenFeature FixedLenSequenceFeature VarLenFeature"),
-    ("dualgrad.platform.coordination:", "train.Coordinator"),
-    ("graph_api.legacy.coordination:", "train.QueueRunner train.add_queue_runner train.start_queue_runners"),
-    ("graph_api.legacy.queues:", "FIFOQueue PaddingFIFOQueue RandomShuffleQueue QueueBase queue.FIFOQueue"),
-    ("graph_api.legacy.queues:", "queue.PaddingFIFOQueue queue.RandomShuffleQueue queue.QueueBase"),
-    ("graph_api.legacy.input_producers:", "train.batch train.shuffle_batch train.input_producer train.limit_epochs"),
-    ("graph_api.legacy.input_producers:", "train.string_input_producer train.range_input_producer"),
-    ("graph_api.legacy.input_producers:", "train.slice_input_producer TextLineReader TFRecordReader WholeFileReader"),
-    ("graph_api.legacy.input_producers:", "FixedLengthRecordReader ReaderBase count_up_to"),
-    ("graph_api.legacy.input_producers:", "train.match_filenames_once matching_files io.matching_files"),
-    ("graph_api.data:", "TensorSpec"),
-    # ---- sparse tensors
-    ("graph_api.sparse", "sparse"),
-    ("graph_api.sparse:", "SparseTensor SparseTensorValue sparse_to_dense sparse_concat"),
-    ("graph_api.sparse:placeholder", "sparse_placeholder"),
-    ("graph_api.sparse:sparse_dense_matmul", "sparse_tensor_dense_matmul"),
-    ("graph_api.sparse:to_dense", "sparse_tensor_to_dense"),
-    *[(f"graph_api.sparse:{name}", f"sparse_{name}") for name in _SPARSE],
-    ("graph_api.sparse:", "nn.embedding_lookup_sparse nn.safe_embedding_lookup_sparse"),
-    ("graph_api.sparse:", "convert_to_tensor_or_sparse_tensor"),
-    ("graph_api.legacy.string_parts:", "string_split strings.split"),
-    ("dualgrad.extras.ctc_functions:", "nn.ctc_greedy_decoder edit_distance"),
-    ("dualgrad.extras.ctc_functions:old_ctc_loss", "nn.ctc_loss"),
-    ("dualgrad.extras.ctc_functions:ctc_loss", "nn.ctc_loss_v2"),
-    ("dualgrad.extras.ctc_functions:old_ctc_beam_search_decoder", "nn.ctc_beam_search_decoder"),
-    ("dualgrad.extras.ctc_functions:ctc_beam_search_decoder", "nn.ctc_beam_search_decoder_v2"),
-    # ---- layers, cells, keras
-    ("graph_api.keras", "keras"),
-    ("graph_api.legacy.layers", "layers"),
-    ("graph_api.legacy.rnn.cells:", "nn.rnn_cell.BasicLSTMCell nn.rnn_cell.BasicRNNCell nn.rnn_cell.GRUCell"),
-    ("graph_api.legacy.rnn.cells:", "nn.rnn_cell.LSTMCell nn.rnn_cell.LSTMStateTuple nn.rnn_cell.RNNCell"),
-    ("graph_api.legacy.rnn.wrappers:", "nn.rnn_cell.DropoutWrapper nn.rnn_cell.MultiRNNCell"),
-    ("graph_api.legacy.rnn.wrappers:", "nn.rnn_cell.ResidualWrapper"),
-    ("graph_api.legacy.rnn.loops:", "nn.dynamic_rnn nn.static_rnn nn.raw_rnn"),
-    ("graph_api.legacy.rnn.loops:", "nn.bidirectional_dynamic_rnn"),
-    ("graph_api.legacy.rnn.cells:", "contrib.rnn.BasicLSTMCell contrib.rnn.BasicRNNCell contrib.rnn.GRUCell"),
-    ("graph_api.legacy.rnn.cells:", "contrib.rnn.LSTMCell contrib.rnn.LSTMStateTuple contrib.rnn.RNNCell"),
-    ("graph_api.legacy.rnn.cells:RNNCell", "contrib.rnn.LayerRNNCell"),
-    ("graph_api.legacy.rnn.cells:", "contrib.rnn.LSTMBlockCell"),
-    ("graph_api.legacy.rnn.wrappers:", "contrib.rnn.DropoutWrapper contrib.rnn.MultiRNNCell"),
-    ("graph_api.legacy.rnn.wrappers:", "contrib.rnn.ResidualWrapper"),
-    ("graph_api.legacy.rnn.loops:", "contrib.rnn.static_rnn"),
-    # ---- contrib
-    ("optim.external:", "contrib.opt.ScipyOptimizerInterface"),
-    ("graph_api.legacy.seq2seq", "contrib.seq2seq"),
-    ("graph_api.legacy.crf", "contrib.crf"),
-    (
-        "graph_api.legacy.rnn.sequences:",
-        "contrib.legacy_seq2seq.sequence_loss_by_example nn.seq2seq.sequence_loss_by_example",
-    ),
-    ("graph_api.legacy.rnn.sequences:", "contrib.legacy_seq2seq.rnn_decoder nn.seq2seq.rnn_decoder"),
-    (
-        "graph_api.legacy.rnn.sequences:summed_sequence_loss",
-        "contrib.legacy_seq2seq.sequence_loss nn.seq2seq.sequence_loss",
-    ),
-    ("graph_api.legacy.slim.framework", "contrib.framework"),
-    ("graph_api.legacy.slim.layers", "contrib.layers"),
-    ("graph_api.legacy.slim", "contrib.slim"),
-    ("graph_api.eager_calls:", "py_function"),
-    ("graph_api.flow:py_func", "numpy_function"),
-    ("graph_api.legacy.recompute:", "recompute_grad"),
-    ("graph_api.legacy.conversions:", "register_tensor_conversion_function"),
-    ("graph_api.legacy.template:", "make_template"),
-    ("graph_api.legacy.old_names:", "VERSION GIT_VERSION COMPILER_VERSION version.VERSION version.GIT_VERSION"),
-    ("graph_api.legacy.old_names:", "version.COMPILER_VERSION colocate_with container"),
-    ("graph_api.legacy.old_names:", "get_seed random.get_seed resource_variables_enabled enable_resource_variables"),
-    ("graph_api.legacy.old_names:", "disable_resource_variables disable_control_flow_v2"),
-    (
-        "graph_api.legacy.old_names:",
-        "control_flow_v2_enabled enable_control_flow_v2 dimension_value compat.dimension_value",
-    ),
-    (
-        "graph_api.legacy.old_names:",
-        "dimension_at_index compat.dimension_at_index",
-    ),
-    ("graph_api.legacy.old_names:", "get_local_variable setdiff1d train.init_from_checkpoint"),
-    ("graph_api.legacy.old_names:", "train.assert_global_step test.compute_gradient test.compute_gradient_error"),
-    ("graph_api.legacy.old_names:", "estimator.ModeKeys init_scope"),
-    ("graph_api.legacy.old_names:get_static_value", "get_static_value contrib.util.constant_value"),
-    ("graph_api.legacy.old_names:no_gradient", "no_gradient NotDifferentiable NoGradient"),
-    ("graph_api.legacy.old_names:print_", "print"),
-    ("dualgrad.extras.ops.compositions:bincount", "bincount"),
-    ("graph_api.run_options:", "ConfigProto GPUOptions GraphOptions OptimizerOptions RunMetadata RunOptions"),
-    # ---- images, metrics, losses, sparse tensors, strings, logging, files
     *common.BOTH,
     *common.VERSION1,
-    ("dualgrad.extras.image_draws:random_crop", "random_crop"),
-    # ---- flags, programs' mains, files, devices
-    ("graph_api.legacy.hooks:", "train.CheckpointSaverHook train.FeedFnHook train.FinalOpsHook"),
-    ("graph_api.legacy.hooks:", "train.LoggingTensorHook train.NanLossDuringTrainingError train.NanTensorHook"),
-    ("graph_api.legacy.hooks:", "train.SecondOrStepTimer train.SessionRunArgs train.SessionRunContext"),
-    ("graph_api.legacy.hooks:", "train.SessionRunHook train.SessionRunValues train.StepCounterHook"),
-    ("graph_api.legacy.hooks:", "train.StopAtStepHook train.SummarySaverHook train.CheckpointSaverListener"),
-    ("graph_api.legacy.monitored:", "train.ChiefSessionCreator train.MonitoredSession train.MonitoredTrainingSession"),
-    ("graph_api.legacy.monitored:", "train.Scaffold train.SingularMonitoredSession"),
-    ("graph_api.assertions:", "assert_positive debugging.assert_positive assert_negative debugging.assert_negative"),
-    (
-        "graph_api.assertions:",
-        "assert_non_negative debugging.assert_non_negative assert_non_positive debugging.assert_non_positive",
-    ),
-    ("graph_api.assertions:", "assert_none_equal debugging.assert_none_equal assert_near debugging.assert_near"),
-    ("graph_api.assertions:", "assert_rank debugging.assert_rank assert_rank_at_least debugging.assert_rank_at_least"),
-    ("graph_api.assertions:", "is_tensor is_numeric_tensor debugging.is_numeric_tensor"),
-    ("graph_api.flow:", " ".join(f"debugging.assert_{n}" for n in common.COMPARED)),
-    ("graph_api.flow:", "debugging.Assert"),
-    ("graph_api.numerics:", "check_numerics debugging.check_numerics add_check_numerics_ops verify_tensor_all_finite"),
-    ("graph_api.numerics:", "debugging.assert_all_finite"),
-    ("graph_api.legacy.metrics", "metrics"),
-    ("graph_api.legacy.contrib_metrics", "contrib.metrics"),
-    ("graph_api.legacy.distributions", "distributions contrib.distributions"),
-    ("graph_api.legacy.sampled_losses:", "nn.nce_loss nn.sampled_softmax_loss"),
-    ("graph_api.legacy.sampled_losses:", " ".join(f"nn.{n} random.{n}" for n in common.SAMPLERS)),
-    *files.VERSION1,
-    *files.BOTH,
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from dualgrad.frontend.rows import pairs
+
 _NAME = re.compile(r"[A-Za-z0-9_.\\/>-]*")
 
 
@@ -27,61 +29,23 @@ PLAIN_NAMES = {
     "FloorDiv": "floordiv", "BatchMatMulV2": "MatMul", "SparseMatMul": "MatMul", "BooleanMask": "boolean_mask",
 }  # fmt: skip
 
-OF_FUNCTIONS = {
-    "boolean_mask": "boolean_mask/GatherV2",
-    "clip_by_average_norm": "clip_by_average_norm",
-    "clip_by_norm": "clip_by_norm",
-    "div": "div",
-    "einsum": "einsum/Einsum",
-    "eye": "eye/diag",
-    "fill": "Fill",
-    "global_norm": "global_norm/global_norm",
-    "linalg.matrix_transpose": "matrix_transpose/transpose",
-    "linalg.tensor_diag_part": "DiagPart",
-    "linalg.trace": "Trace",
-    "math.count_nonzero": "count_nonzero/Sum",
-    "math.divide_no_nan": "div_no_nan",
-    "math.in_top_k": "in_top_k/InTopKV2",
-    "math.l2_normalize": "l2_normalize",
-    "math.reduce_std": "reduce_std/Sqrt",
-    "math.reduce_variance": "reduce_variance/Mean_1",
-    "math.top_k": "TopKV2",
-    "math.zero_fraction": "zero_fraction/fraction",
-    "nn.batch_normalization": "batchnorm/add_1",
-    "nn.bias_add": "BiasAdd",
-    "nn.conv1d": "conv1d/Squeeze",
-    "nn.conv2d_transpose": "conv2d_transpose",
-    "nn.crelu": "CRelu",
-    "nn.depthwise_conv2d": "depthwise",
-    "nn.embedding_lookup": "embedding_lookup/Identity",
-    "nn.in_top_k": "in_top_k/InTopKV2",
-    "nn.l2_loss": "L2Loss",
-    "nn.l2_normalize": "l2_normalize",
-    "nn.lrn": "LRN",
-    "nn.moments": "moments/Squeeze moments/Squeeze_1",
-    "nn.separable_conv2d": "separable_conv2d",
-    "nn.sigmoid_cross_entropy_with_logits": "logistic_loss",
-    "nn.softmax_cross_entropy_with_logits": "softmax_cross_entropy_with_logits_sg/Reshape_2",
-    "nn.softmax_cross_entropy_with_logits_v2": "softmax_cross_entropy_with_logits/Reshape_2",
-    "nn.sparse_softmax_cross_entropy_with_logits": (
-        "SparseSoftmaxCrossEntropyWithLogits/SparseSoftmaxCrossEntropyWithLogits"
-    ),
-    "nn.top_k": "TopKV2",
-    "nn.weighted_cross_entropy_with_logits": "logistic_loss",
-    "nn.xw_plus_b": "xw_plus_b",
-    "nn.zero_fraction": "zero_fraction/fraction",
-    "norm": "norm/Squeeze",
-    "one_hot": "one_hot",
-    "ones": "ones",
-    "range": "range",
-    "realdiv": "RealDiv",
-    "sequence_mask": "SequenceMask/Less",
-    "slice": "Slice",
-    "tensordot": "Tensordot",
-    "to_double": "ToDouble",
-    "to_float": "ToFloat",
-    "to_int32": "ToInt32",
-    "to_int64": "ToInt64",
-    "zeros": "zeros",
-}
+OF_FUNCTIONS = pairs("""
+boolean_mask=boolean_mask/GatherV2 clip_by_average_norm=clip_by_average_norm clip_by_norm=clip_by_norm div=div
+einsum=einsum/Einsum eye=eye/diag fill=Fill global_norm=global_norm/global_norm
+linalg.matrix_transpose=matrix_transpose/transpose linalg.tensor_diag_part=DiagPart linalg.trace=Trace
+math.count_nonzero=count_nonzero/Sum math.divide_no_nan=div_no_nan math.in_top_k=in_top_k/InTopKV2
+math.l2_normalize=l2_normalize math.reduce_std=reduce_std/Sqrt math.reduce_variance=reduce_variance/Mean_1
+math.top_k=TopKV2 math.zero_fraction=zero_fraction/fraction nn.batch_normalization=batchnorm/add_1 nn.bias_add=BiasAdd
+nn.conv1d=conv1d/Squeeze nn.conv2d_transpose=conv2d_transpose nn.crelu=CRelu nn.depthwise_conv2d=depthwise
+nn.embedding_lookup=embedding_lookup/Identity nn.in_top_k=in_top_k/InTopKV2 nn.l2_loss=L2Loss
+nn.l2_normalize=l2_normalize nn.lrn=LRN nn.moments=moments/Squeeze,moments/Squeeze_1
+nn.separable_conv2d=separable_conv2d nn.sigmoid_cross_entropy_with_logits=logistic_loss
+nn.softmax_cross_entropy_with_logits=softmax_cross_entropy_with_logits_sg/Reshape_2
+nn.softmax_cross_entropy_with_logits_v2=softmax_cross_entropy_with_logits/Reshape_2
+nn.sparse_softmax_cross_entropy_with_logits=SparseSoftmaxCrossEntropyWithLogits/SparseSoftmaxCrossEntropyWithLogits
+nn.top_k=TopKV2 nn.weighted_cross_entropy_with_logits=logistic_loss nn.xw_plus_b=xw_plus_b
+nn.zero_fraction=zero_fraction/fraction norm=norm/Squeeze one_hot=one_hot ones=ones range=range realdiv=RealDiv
+sequence_mask=SequenceMask/Less slice=Slice tensordot=Tensordot to_double=ToDouble to_float=ToFloat to_int32=ToInt32
+to_int64=ToInt64 zeros=zeros
+""")
 """By public function: what TensorFlow 1 calls its results where the program gives no name. Programs look them up so."""

@@ -86,13 +86,13 @@ class Saver(BaseSaver):
         return {id(v): v for v in both}.values()
 
     def _values(self, sess: Any, variables: Sequence[Any]) -> list[Any]:
-        return _session(sess).run(list(variables)) if variables else []
+        return _session(sess).read_variables(variables)
 
     def _assign(self, sess: Any, variables: Sequence[Any], values: Sequence[Any]) -> None:
         _session(sess).load_variables(variables, values)
 
-    def _write_graph(self, path: str) -> None:
-        self.export_meta_graph(path)
+    def _graph_file(self) -> bytes:
+        return self.export_meta_graph().SerializeToString()
 
     def export_meta_graph(
         self, filename: str | None = None, collection_list: Sequence[str] | None = None, as_text: bool = False,

@@ -6,14 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from dualgrad.frontend.flow import rows
+from engine.runtime.public_names import named
 from graph_api.control import HOST
 
 
 def scanned(
-    name: str, function: Callable[[Any, Any], tuple[Any, Any]], initial: Any, elems: Any, backwards: bool = False
-) -> tuple[Any, Any]:
+    name: str, function: Callable[[Any, Any], tuple[Any, Any]], initial: Any, elems: Any, backwards: bool = False,
+    max_bytes: int | None = None,
+) -> tuple[Any, Any]:  # fmt: skip
     """``state, result = function(state, row)`` for each row of some tensors: the last state, the results stacked."""
-    return rows.scanned(HOST, name, function, initial, elems, backwards)
+    return rows.scanned(HOST, name, function, initial, elems, backwards, max_bytes)
 
 
 def map_fn(
@@ -64,8 +66,9 @@ def scan(
     infer_shape: bool = True,
     reverse: bool = False,
     name: str | None = None,
+    max_bytes: int | None = None,
 ) -> Any:
-    """All intermediate results of `foldl` (of `foldr` if `reverse`), stacked.
+    """All intermediate results of `foldl` (of `foldr` if `reverse`), stacked; `max_bytes` as in `while_loop`.
 
     Examples
     --------
@@ -74,30 +77,27 @@ def scan(
     ...     print(sess.run(tf.scan(lambda total, x: total + x, tf.constant([1.0, 2.0, 3.0]))))
     [1. 3. 6.]
     """
-    return rows.scan(HOST, fn, elems, initializer, back_prop, reverse, name)
+    return rows.scan(HOST, fn, elems, initializer, back_prop, reverse, name, max_bytes)
 
 
-def foldl(
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-) -> Any:
-    """``fn(... fn(fn(initializer, first row), second row) ...)``; by default the first row is the initializer."""
-    return rows.fold(HOST, "foldl", fn, elems, initializer, back_prop, name)
+def _fold(public: str, doc: str) -> Callable[..., Any]:
+    def fold(
+        fn: Callable[[Any, Any], Any],
+        elems: Any,
+        initializer: Any = None,
+        parallel_iterations: int = 10,
+        back_prop: bool = True,
+        swap_memory: bool = False,
+        name: str | None = None,
+        max_bytes: int | None = None,
+    ) -> Any:
+        return rows.fold(HOST, public, fn, elems, initializer, back_prop, name, max_bytes)
+
+    return named(fold, public, doc)
 
 
-def foldr(
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-) -> Any:
-    """`foldl` from the last row to the first."""
-    return rows.fold(HOST, "foldr", fn, elems, initializer, back_prop, name)
+foldl = _fold(
+    "foldl",
+    "``fn(... fn(fn(initializer, first row), second row) ...)``; by default the first row is the initializer.",
+)
+foldr = _fold("foldr", "`foldl` from the last row to the first.")

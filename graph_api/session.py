@@ -31,7 +31,7 @@ from engine.core.dtypes import string
 from engine.core.nest import Structure
 from engine.core.op import Node
 from engine.core.trace import constant, needed_nodes, placeholder
-from engine.core.value import NotCopied, Value, as_array, fits
+from engine.core.value import NotCopied, Value, as_array, check_unmasked, fits, known_shape
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
 from engine.runtime.collector import uncollected
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
@@ -223,6 +223,14 @@ class Session(Shown, NotCopied):
         """Raise if the shapes of the feeds do not fit; what is known of all values."""
         nodes = self._needed([_readable(e) for e in elements], {id(t) for t in feeds})
         return examine(nodes, list(zip(feeds, avals, strict=True)), self._state.aval)
+
+    def read_variables(self, variables: Sequence[Any]) -> list[Any]:
+        """The values of several variables at one moment, as they lie: nobody must change them, and updates do not."""
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        for variable in variables:
+            self.graph.as_graph_element(variable)
+        return self._state.read(self._state.keys([v.handle for v in variables]))
 
     def load_variables(self, variables: Sequence[Any], values: Sequence[Any]) -> None:
         """Set several variables to arrays in one step, without running anything.
@@ -441,7 +449,7 @@ def _fed_array(tensor: Tensor, value: Any) -> np.ndarray:
         if not hasattr(value, "numpy"):
             raise TypeError(f"The value of a feed cannot be a tf.Tensor object ({value!r} for {tensor.name})")
         value = value.numpy()
-    if isinstance(value, np.ndarray) and value.dtype is dtype:
+    if type(value) is np.ndarray and value.dtype is dtype:
         array = value if value.flags.c_contiguous else np.ascontiguousarray(value)
     else:
         array = _converted_feed(tensor, value)
@@ -454,6 +462,7 @@ def _fed_array(tensor: Tensor, value: Any) -> np.ndarray:
 
 
 def _converted_feed(tensor: Tensor, value: Any) -> np.ndarray:
+    check_unmasked(value, f"feed of {tensor.name}")
     try:
         array = np.asarray(value)
         if not array.size and not isinstance(value, np.ndarray):
@@ -474,25 +483,24 @@ def _converted_feed(tensor: Tensor, value: Any) -> np.ndarray:
 
 
 def _shapes_for(unfed: Sequence[Node], nodes: Sequence[Node], wanted: Sequence[Any], fed: set[int]) -> list[Node]:
-    """The nodes with constants for placeholders that are not fed, where only their shapes are asked for.
+    """The nodes that are read, with constants for tensors of which only the shape is asked for.
 
-    So it is with the gradient of what is linear in a placeholder.
+    So it is with the gradient of what is linear in a placeholder, which needs not be fed.
     """
-    read = set(map(id, needed_nodes(nodes, wanted, fed, lambda n: n.control_inputs, by_shape=True)))
-    stands_for: dict[int, Node] = {}
-    for node in unfed:
-        aval = node.outputs[0].aval
-        if id(node) in read or not aval.is_static:
-            raise _unfed(node)
-        value = np.broadcast_to(np.zeros((), aval.dtype.numpy), aval.shape or ())
-        stands_for[id(node)] = Node(constant, (), {"value": value}, node.outputs)
-    behind = set(stands_for)
+    read = needed_nodes(nodes, wanted, fed, lambda n: n.control_inputs, by_shape=True)
+    places, behind = set(map(id, read)), set(map(id, unfed))
     for node in nodes:
         if behind.intersection(id(x.node) for x in node.inputs if isinstance(x, Tensor)):
             behind.add(id(node))
-            if node.op.stateful and id(node) not in read:
-                raise _unfed(unfed[0])
-    return [stands_for.get(id(n), n) for n in nodes]
+        is_run = node in unfed if id(node) in places else node.op.stateful and node not in unfed
+        if is_run and id(node) in behind:
+            raise _unfed(node if node in unfed else unfed[0])
+    stands_for: dict[int, Node] = {}
+    for x in [x for node in read for x in node.inputs if isinstance(x, Tensor)]:
+        if id(x.node) not in places and id(x) not in fed:
+            value = np.broadcast_to(np.zeros((), x.dtype.numpy), known_shape(x, "a placeholder"))
+            stands_for[id(x)] = Node(constant, (), {"value": value}, (x,))
+    return [*stands_for.values(), *read]
 
 
 def _unfed(node: Node) -> Exception:

@@ -6,7 +6,7 @@ Threads share it, and interrupts do not split it: see `engine.runtime.commit` fo
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import repeat
 from operator import setitem
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.files.bundle import Stored, read_into
 from engine.compiler.assignments import Assignment
 from engine.compiler.updates.deferred_updates import Update
 from engine.compiler.updates.update_loop import Scratch
@@ -130,14 +131,31 @@ class State:
         return self._locks.get(key) or self._locks.setdefault(key, Lock())
 
     def load(self, handles: Sequence[Tensor], values: Sequence[Any]) -> None:
-        """Set several variables in one step: all of them, or none if one does not fit."""
-        new = {
-            id(handle): scalar(np.array(_fitting(handle, value), order="C"))
-            for handle, value in zip(handles, values, strict=True)
-        }
+        """Set several variables in one step: all of them, or none if one does not fit.
+
+        What lies in a file (`Stored`) is read into the variable's own memory, if nobody else holds its value.
+        """
+        new = {id(handle): _fitting(handle, value) for handle, value in zip(handles, values, strict=True)}
+        stored = {key: value for key, value in new.items() if isinstance(value, Stored)}
+        new = {key: scalar(np.array(value, order="C")) for key, value in new.items() if key not in stored}
         replaced = [self.values.get(key) for key in new]
-        exclusively(in_order(self.lock(key) for key in new), self.values.update, new)
+        exclusively(in_order(self.lock(key) for key in [*new, *stored]), self._load, new, stored)
         del replaced
+
+    def _load(self, new: dict[int, Any], stored: Mapping[int, Stored]) -> None:
+        places: list[tuple[Stored, np.ndarray]] = []
+        writes = [(self.values.update, new)]
+        renewed = [key for key, value in stored.items() if self.has(key) and _is_like(self.value(key), value)]
+        for key, value in stored.items():
+            if key in renewed:
+                _, array, changes = self.renewed((key,), ())
+                writes += changes
+            else:
+                array = empty(value.shape, value.dtype)
+                writes.append(self.replacing([key], [array]))
+            places.append((value, array))
+        read_into(places, writes)
+        deque(map(self._aside.pop, renewed, repeat(None)), 0)
 
     def assign(
         self,
@@ -230,6 +248,11 @@ def _uninitialized(handle: Tensor) -> Exception:
         f"(tf.global_variables_initializer) in this session first",
         handle.op,
     )
+
+
+def _is_like(array: Array, other: Any) -> bool:
+    """Whether shapes and dtypes are equal."""
+    return array.shape == other.shape and array.dtype == other.dtype
 
 
 def _fitting(handle: Tensor, value: Any) -> Operand:

@@ -7,8 +7,6 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from engine.core.dtypes import int64
 from engine.core.operands import Operand
 from engine.core.value import Value, known_shape
@@ -75,7 +73,7 @@ class ExponentialMovingAverage(VariableAverages):
         if id(x) not in self._of_tensors:
             shape = known_shape(x, "ExponentialMovingAverage.apply")
             with x.graph.as_default(), x.graph.name_scope(f"{x.op.name}/"):
-                average = Variable(np.zeros(shape, x.dtype.numpy), trainable=False, name=self.name)
+                average = Variable(lambda: zeros_initializer()(shape, x.dtype), trainable=False, name=self.name)
             self._of_tensors[id(x)] = (x, average)
         return self._of_tensors[id(x)][1]
 

@@ -48,7 +48,8 @@ def _done(changed: Tensor, read_value: bool) -> Any:
 def _initial_tensor(initial_value: Any, dtype: DType | None, graph: Graph, name: str) -> Tensor:
     """The initial value as a tensor of the graph."""
     if callable(initial_value) and not isinstance(initial_value, Value):
-        initial_value = initial_value()
+        with graph.building():
+            initial_value = initial_value()
     if isinstance(initial_value, Variable):
         initial_value = initial_value.initialized_value()
     if not isinstance(initial_value, Value):

@@ -37,12 +37,8 @@ def adadelta(
     return value - factor * gradient * hyper.learning_rate, {"accum": accum, "accum_update": accum_update}
 
 
-_HYPERPARAMETERS = ("learning_rate", "rho", "epsilon")
-
-
-def _initial_slots(self: Any) -> dict[str, float]:
-    """The running averages of the squared gradients and of the squared steps."""
-    return {"accum": 0.0, "accum_update": 0.0}
+_NAMES = ("learning_rate", "rho", "epsilon")
+_AT_FIRST = {"accum": 0.0, "accum_update": 0.0}
 
 
 class AdadeltaOptimizer(Optimizer):
@@ -56,9 +52,9 @@ class AdadeltaOptimizer(Optimizer):
     name : str
     """
 
-    hyperparameters = _HYPERPARAMETERS
+    hyperparameters = _NAMES
+    _slots_at_first = _AT_FIRST
     update = staticmethod(adadelta)
-    initial_slots = _initial_slots
 
     def __init__(
         self,
@@ -84,9 +80,9 @@ class Adadelta(KerasOptimizer):
         See `KerasOptimizer`.
     """
 
-    hyperparameters = _HYPERPARAMETERS
+    hyperparameters = _NAMES
+    _slots_at_first = _AT_FIRST
     update = staticmethod(adadelta)
-    initial_slots = _initial_slots
 
     def __init__(self, learning_rate: Rate = 0.001, rho: Any = 0.95, epsilon: Any = 1e-7, **common: Any) -> None:
         super().__init__(learning_rate, **common)

@@ -12,6 +12,7 @@ from engine.core.dtypes import DType, as_dtype, float32
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand
 from engine.core.value import dtype_of
+from engine.core.variable import Variable
 from engine.ops.arithmetic import maximum, square
 from engine.ops.compare import cast, cast_like
 from engine.ops.complexes import abs
@@ -82,8 +83,12 @@ def _adam(
     nesterov: bool = False,
 ) -> tuple[Any, dict[str, Any]]:
     """Adam, given β₁ᵗ and β₂ᵗ; `nesterov` moves by ``β₁ m + (1 - β₁) g`` in place of ``m``."""
-    rate = in_common(hyper, "rate", (power_1, power_2, hyper.learning_rate), _rate)
-    weights = [in_common(hyper, n, (decay,), _rest) for n, decay in (("m", hyper.beta_1), ("v", hyper.beta_2))]
+    rate = in_common(
+        hyper, "rate", (power_1, power_2, hyper.learning_rate), lambda p, q, rate: sqrt(1 - q) * rate / (1 - p)
+    )
+    weights = [
+        in_common(hyper, n, (decay,), lambda x: 1 - x) for n, decay in (("m", hyper.beta_1), ("v", hyper.beta_2))
+    ]
     squares = of_rows(square, gradient, hyper)
     new = {"m": moved(slots["m"], gradient, weights[0]), "v": moved(slots["v"], squares, weights[1])}
     scale = new["v"]
@@ -93,14 +98,6 @@ def _adam(
     if nesterov:
         mean = mean * hyper.beta_1 + gradient * (1 - hyper.beta_1)
     return value - mean * rate / (sqrt(scale) + hyper.epsilon), new
-
-
-def _rate(power_1: Any, power_2: Any, learning_rate: Any) -> Operand:
-    return sqrt(1 - power_2) * learning_rate / (1 - power_1)
-
-
-def _rest(decay: Any) -> Operand:
-    return 1 - decay
 
 
 def adam_with_powers(
@@ -162,10 +159,15 @@ def nadam(
     now, ahead = [beta_1 * (1 - 0.5 * pow(decay, at)) for at in (t, t + 1)]
     m = toward(slots["m"], gradient, beta_1)
     v = toward(slots["v"], of_rows(square, gradient, hyper), beta_2)
-    product = slots["momentum_product"] * (hyper.beta_1 * (1 - 0.5 * pow(0.96, t)))
+    product = cast_like(_momentum_product(state.iterations, state.momentum_product, hyper.beta_1), value)
     mean = m * ahead / (1 - product * ahead) + gradient * (1 - now) / (1 - product)
     scale = sqrt(v / (1 - pow(beta_2, t))) + hyper.epsilon
-    return value - mean * hyper.learning_rate / scale, {"m": m, "v": v, "momentum_product": product}
+    return value - mean * hyper.learning_rate / scale, {"m": m, "v": v}
+
+
+def _momentum_product(iterations: Any, before: Any, beta_1: Any) -> Operand:
+    """Π after this step."""
+    return before * cast_like(beta_1, before) * (1 - 0.5 * pow(0.96, cast_like(iterations + 1, before)))
 
 
 class AdamOptimizer(Optimizer):
@@ -185,6 +187,7 @@ class AdamOptimizer(Optimizer):
     hyperparameters = ("learning_rate", "beta_1", "beta_2", "epsilon", "amsgrad")
     amsgrad = False
     update: Any = staticmethod(adam_with_powers)
+    _slots_at_first: ClassVar[dict[str, float]] = {"m": 0.0, "v": 0.0}
 
     def __init__(
         self,
@@ -214,10 +217,6 @@ class AdamOptimizer(Optimizer):
     def _beta(self, name: str) -> EagerTensor:
         return self._in_dtype(name, self._current(name, None), self._power_dtype)
 
-    def initial_slots(self) -> dict[str, float]:
-        """The running averages of the gradient and of its square."""
-        return {"m": 0.0, "v": 0.0}
-
     def takes_rows(self) -> bool:
         """No: the averages of all rows decay."""
         return False
@@ -235,6 +234,7 @@ class WithBetas(KerasOptimizer):
     """
 
     hyperparameters: ClassVar[tuple[str, ...]] = ("learning_rate", "beta_1", "beta_2", "epsilon")
+    _slots_at_first: ClassVar[dict[str, float]] = {"m": 0.0, "v": 0.0}
 
     def __init__(
         self,
@@ -246,10 +246,6 @@ class WithBetas(KerasOptimizer):
     ) -> None:
         super().__init__(learning_rate, **common)
         self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon
-
-    def initial_slots(self) -> dict[str, float]:
-        """The running averages of the gradient and of its size."""
-        return {"m": 0.0, "v": 0.0}
 
 
 class Adam(WithBetas):
@@ -291,7 +287,7 @@ class Adam(WithBetas):
 
     def initial_slots(self) -> dict[str, float]:
         """The running averages of the gradient and of its square, and with AMSGrad the largest of the latter."""
-        return {"m": 0.0, "v": 0.0, "vhat": 0.0} if self.amsgrad else {"m": 0.0, "v": 0.0}
+        return {**super().initial_slots(), **({"vhat": 0.0} if self.amsgrad else {})}
 
 
 class AdamW(Adam):
@@ -339,7 +335,18 @@ class Nadam(WithBetas):
     """
 
     update = staticmethod(nadam)
+    _product_dtype = float32
 
-    def initial_slots(self) -> dict[str, float]:
-        """The running averages of the gradient and of its square, and the product of the momenta so far."""
-        return {"m": 0.0, "v": 0.0, "momentum_product": 1.0}
+    def shared_state(self) -> dict[str, Any]:
+        """The number of steps, and the product of the momenta so far, which is one for all variables."""
+        return {**super().shared_state(), "momentum_product": self._product_dtype.numpy.type(1)}
+
+    def _shared(self, first: Variable) -> dict[str, Variable]:
+        self._product_dtype = first.dtype
+        return super()._shared(first)
+
+    def advanced(self, state: dict[str, Any]) -> dict[str, Any]:
+        """The number of steps, and the product, after a step."""
+        beta_1 = self._in_dtype("beta_1", self._current("beta_1", None), dtype_of(state["momentum_product"]))
+        product = _momentum_product(state["iterations"], state["momentum_product"], beta_1)
+        return {"iterations": state["iterations"] + 1, "momentum_product": product}

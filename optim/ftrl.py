@@ -39,32 +39,17 @@ def ftrl(
     return new, {"accum": accumulator, "linear": linear}
 
 
-_HYPERPARAMETERS = (
-    "learning_rate",
-    "learning_rate_power",
-    "initial_accumulator_value",
-    "l1_regularization_strength",
-    "l2_regularization_strength",
-    "l2_shrinkage_regularization_strength",
-    "beta",
-)
+_STRENGTHS = ("l1_regularization_strength", "l2_regularization_strength", "l2_shrinkage_regularization_strength")
+_NAMES = ("learning_rate", "learning_rate_power", "initial_accumulator_value", *_STRENGTHS, "beta")
 
 
-def _take(self: Any, power: Any, initial_accumulator_value: float, l1: Any, l2: Any, shrinkage: Any, beta: Any) -> None:
+def _take(optimizer: Any, *given: Any) -> None:
     """Keep the arguments; a ValueError if a number has the wrong sign."""
-    self.learning_rate_power, self.initial_accumulator_value = power, initial_accumulator_value
-    self.l1_regularization_strength, self.l2_regularization_strength = l1, l2
-    self.l2_shrinkage_regularization_strength, self.beta = shrinkage, beta
-    for name in self.hyperparameters[1:-1]:
-        x = getattr(self, name)
+    for name, x in zip(_NAMES[1:], given, strict=True):
+        setattr(optimizer, name, x)
         wanted = "negative" if name == "learning_rate_power" else "positive"
-        if isinstance(x, (int, float)) and (x > 0 if wanted == "negative" else x < 0):
+        if name != "beta" and isinstance(x, (int, float)) and (x > 0 if wanted == "negative" else x < 0):
             raise ValueError(f"{name} {x:f} needs to be {wanted} or zero")
-
-
-def _initial_slots(self: Any) -> dict[str, float]:
-    """The sum n of the squared gradients, and z."""
-    return {"accum": self.initial_accumulator_value, "linear": 0.0}
 
 
 class FtrlOptimizer(Optimizer):
@@ -90,9 +75,9 @@ class FtrlOptimizer(Optimizer):
         If a number has the wrong sign.
     """
 
-    hyperparameters = _HYPERPARAMETERS
+    hyperparameters = _NAMES
     update = staticmethod(ftrl)
-    _take, initial_slots = _take, _initial_slots
+    initial_accumulator_value: float
 
     def __init__(
         self,
@@ -110,7 +95,8 @@ class FtrlOptimizer(Optimizer):
     ) -> None:
         super().__init__(use_locking, name)
         self.learning_rate = learning_rate
-        self._take(
+        _take(
+            self,
             learning_rate_power,
             initial_accumulator_value,
             l1_regularization_strength,
@@ -118,6 +104,10 @@ class FtrlOptimizer(Optimizer):
             l2_shrinkage_regularization_strength,
             0.0 if beta is None else beta,
         )
+
+    def initial_slots(self) -> dict[str, float]:
+        """The sum n of the squared gradients, and z."""
+        return {"accum": self.initial_accumulator_value, "linear": 0.0}
 
 
 class Ftrl(KerasOptimizer):
@@ -142,10 +132,9 @@ class Ftrl(KerasOptimizer):
         If a number has the wrong sign.
     """
 
-    initial_accumulator_value: float
-    hyperparameters = _HYPERPARAMETERS
+    hyperparameters = _NAMES
     update = staticmethod(ftrl)
-    _take = _take
+    initial_accumulator_value: float
 
     def __init__(
         self,
@@ -159,7 +148,8 @@ class Ftrl(KerasOptimizer):
         **common: Any,
     ) -> None:
         super().__init__(learning_rate, **common)
-        self._take(
+        _take(
+            self,
             learning_rate_power,
             initial_accumulator_value,
             l1_regularization_strength,

@@ -20,6 +20,7 @@ from optim.rmsprop import RMSprop
 _BY_NAME = {
     c.__name__.lower(): c for c in (Adadelta, Adagrad, Adam, AdamW, Adamax, Ftrl, Lamb, Lion, Nadam, RMSprop, SGD)
 }
+_BY_NAME[LossScaleOptimizer.__name__.lower()] = LossScaleOptimizer  # type: ignore[assignment]
 ours(*_BY_NAME.values(), *schedules.KINDS.values())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
@@ -60,8 +61,11 @@ class KerasOptimizer(KerasProtocol, Optimizer):
     ema_overwrite_frequency : int, optional
         After so many steps, and again after as many, the variables take the averages. By default they do so only in
         `finalize_variable_values`.
+    loss_scale_factor : float, optional
+        What `scale_loss` multiplies losses by, and steps divide gradients by.
     gradient_accumulation_steps : int, optional
-        Make one step of so many, along the mean of their gradients (`optim.transforms.accumulate`).
+        Make one step of so many calls, along the mean of their gradients (`optim.transforms.accumulate`). A schedule is
+        applied to the number of calls.
     lr : float, optional
         `learning_rate` under its older name.
     decay : float, optional
@@ -74,7 +78,7 @@ class KerasOptimizer(KerasProtocol, Optimizer):
     """
 
     counts_steps: ClassVar[bool] = True
-    decided_by = ("weight_decay", "use_ema", "ema_momentum", "ema_overwrite_frequency")
+    decided_by = ("weight_decay", "_undecayed", "use_ema", "ema_momentum", "ema_overwrite_frequency")
     slot_groups: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """Slots in the order in which Keras keeps them: one group for all variables, then the next."""
     in_single_precision: ClassVar[frozenset[str]] = frozenset({"learning_rate", "weight_decay"})
@@ -91,6 +95,7 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         use_ema: bool = False,
         ema_momentum: float = 0.99,
         ema_overwrite_frequency: int | None = None,
+        loss_scale_factor: float | None = None,
         gradient_accumulation_steps: int | None = None,
         lr: Any = None,
         decay: float | None = None,
@@ -120,6 +125,9 @@ class KerasOptimizer(KerasProtocol, Optimizer):
             least = 1 if what == "ema_overwrite_frequency" else 2
             if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < least):
                 raise ValueError(f"`{what}` must be an integer >= {least} or None. Received: {what}={count!r}")
+        self.loss_scale_factor = loss_scale_factor
+        self._undecayed: tuple[Any, ...] = ()
+        self._first = 0
         self.gradient_accumulation_steps = gradient_accumulation_steps
         self._accumulated = accumulate(gradient_accumulation_steps) if gradient_accumulation_steps else None
         self._averages = Slots()
@@ -140,7 +148,11 @@ class KerasOptimizer(KerasProtocol, Optimizer):
 
         On eager variables a number becomes a variable with the first step, so that it can be assigned to.
         """
-        rate = evaluated(self._learning_rate, self.iterations)
+        calls = self.iterations
+        if self._accumulated is not None and isinstance(self._learning_rate, LearningRateSchedule):
+            since = [cast(count, dtype_of(calls)) for count in self._accumulated.kept_together()[-1:]]
+            calls = sum(since, calls * self.gradient_accumulation_steps)
+        rate = evaluated(self._learning_rate, calls)
         if isinstance(rate, Value):
             return rate
         _checked_rate(rate)
@@ -171,9 +183,22 @@ class KerasOptimizer(KerasProtocol, Optimizer):
 
     @property
     def iterations(self) -> Value:
-        """The number of steps done: a variable as soon as there has been one."""
-        counters = self._counters.all()
-        return counters[-1] if counters else EagerTensor(np.int64(0))
+        """The number of steps done: a variable as soon as there has been one; assignable before."""
+        counts = [v for _, name, v in self._counters.items() if name == "iterations"]
+        if counts:
+            return counts[-1]
+        start: Any = EagerTensor(np.int64(self._first))
+        start.assign = self._begin_at
+        return start
+
+    def _begin_at(self, number: Any) -> None:
+        if isinstance(self.iterations, Variable):
+            self.iterations.assign(number)
+        self._first = int(number)
+
+    def shared_state(self) -> dict[str, Any]:
+        """The number of steps, as it was assigned before the first one."""
+        return {**super().shared_state(), "iterations": np.int64(self._first)}
 
     # ---- steps -------------------------------------------------------------------------------------------------------
 
@@ -253,7 +278,14 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         train = super()._step(pairs, global_step, name)
         return self.iterations if train is None else train
 
+    def scale_loss(self, loss: Any) -> Operand:
+        """The loss times `loss_scale_factor`, if there is one."""
+        return loss if self.loss_scale_factor is None else loss * self.loss_scale_factor
+
     def _step_unrecorded(self, pairs: Pairs, global_step: Any, name: str | None) -> Done:
+        if (factor := self.loss_scale_factor) is not None:
+            given = [(g if g is None else self._checked_gradient(g, v), v) for g, v in pairs]
+            pairs = pairs.then([(g if g is None else _divided(g, factor), v) for g, v in given])
         used = [v for g, v in pairs if g is not None]
         if used and (self.use_ema or self._accumulated is not None):
             exclusively(MAKING, self.create_slots, used)
@@ -281,7 +313,9 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         return [v for pair in self._averages.pairs() for v in pair] if self.use_ema else ()
 
     def _takes_deferred(self) -> bool:
-        return not (self.clipnorm or self.global_clipnorm or self.clipvalue or self._accumulated)
+        return not (
+            self.clipnorm or self.global_clipnorm or self.clipvalue or self.loss_scale_factor or self._accumulated
+        )
 
     def _followed(self, changes: list[Change], state: SimpleNamespace, read: Callable[[Variable], Any]) -> list[Change]:
         if not self.use_ema:
@@ -350,14 +384,17 @@ class KerasOptimizer(KerasProtocol, Optimizer):
                 return gradient
         elif isinstance(gradient, Value):
             gradient = cast(gradient, variable.dtype)
-        return super()._checked_gradient(gradient, variable)
+        self._require_dtype(variable)
+        return self._taken(as_gradient(gradient, variable))
 
     def _processed(self, pairs: Sequence[Pair]) -> Sequence[Pair]:
         gradients, variables = [g for g, _ in pairs], [v for _, v in pairs]
         if self.clipnorm:
-            gradients = [_dense(clip_by_norm(g, self.clipnorm)) for g in gradients]
+            gradients = [clip_by_norm(g, self.clipnorm) for g in gradients]
         elif self.global_clipnorm:
-            gradients = [_dense(g) for g in clip_by_global_norm(gradients, self.global_clipnorm)[0]]
+            clipped = clip_by_global_norm(gradients, self.global_clipnorm)[0]
+            # after Keras has clipped rows by the norm of all, they are no rows
+            gradients = [g.dense() if isinstance(g, IndexedSlices) else g for g in clipped]
         elif self.clipvalue:
             gradients = [clip_by_value(g, -self.clipvalue, self.clipvalue) for g in gradients]
         else:
@@ -381,7 +418,7 @@ class KerasOptimizer(KerasProtocol, Optimizer):
     def _new_values(
         self, gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, state: SimpleNamespace
     ) -> tuple[Any, dict[str, Any]]:
-        if self.weight_decay is not None:
+        if self.weight_decay is not None and getattr(hyper, "decays", True):
             weight_decay = self._in_dtype("weight_decay", self.weight_decay, dtype_of(value))
             value = value - value * weight_decay * hyper.learning_rate
         return super()._new_values(gradient, value, slots, hyper, state)
@@ -392,7 +429,39 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         return super()._in_dtype(name, x, dtype)
 
     def _current(self, name: str, step: Any) -> Any:
-        return evaluated(self._learning_rate, step) if name == "learning_rate" else super()._current(name, step)
+        if name != "learning_rate":
+            return super()._current(name, step)
+        calls = self.gradient_accumulation_steps or 1
+        return evaluated(self._learning_rate, step if calls == 1 else step * calls + (calls - 1))
+
+    def exclude_from_weight_decay(
+        self, var_list: Sequence[Variable] | None = None, var_names: Sequence[str] | None = None
+    ) -> None:
+        """Let variables not decay.
+
+        Parameters
+        ----------
+        var_list : list of variable, optional
+        var_names : list of str, optional
+            Regular expressions. A variable does not decay where one is found in its name: the last part, without the
+            layer's.
+        """
+        self._undecayed = (frozenset(id(v.handle) for v in var_list or ()), tuple(var_names or ()))
+
+    def hyper_for(self, variable: Variable, hyper: SimpleNamespace) -> SimpleNamespace:
+        """The hyperparameters, with a note for variables that do not decay."""
+        if self.weight_decay is None or not self._undecayed:
+            return hyper
+        handles, names = self._undecayed
+        name = variable.name.rpartition("/")[2].partition(":")[0]
+        if id(variable.handle) not in handles and not any(re.search(pattern, name) for pattern in names):
+            return hyper
+        common = vars(hyper).setdefault("in_common", {})
+        if "undecayed" not in common:
+            common["undecayed"] = SimpleNamespace(
+                **{n: x for n, x in vars(hyper).items() if n != "in_common"}, decays=False
+            )
+        return common["undecayed"]
 
     def takes_rows(self) -> bool:
         """No: what is kept for rows without a gradient decays too, and so may the rows."""
@@ -414,12 +483,16 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         """All variables that the optimizer made so far, in the order in which Keras has them in files."""
         slots = [slot for *_, slot in self.kept_slots()]
         counts = [] if self._accumulated is None else self._accumulated.kept_together()
-        return CallableList([*self._counted(), *slots, *counts])
+        return CallableList([*self._counted(), *slots, *self._in_all(), *counts])
 
     def _counted(self) -> list[Variable]:
         rate = self._learning_rate
         rates = [rate] if isinstance(rate, Variable) and not isinstance(rate.handle, Symbol) else []
-        return [*self._counters.all(), *rates]
+        return [*[v for _, name, v in self._counters.items() if name == "iterations"], *rates]
+
+    def _in_all(self) -> list[Variable]:
+        """The variables that `update` keeps for all variables together, besides their number."""
+        return [v for _, name, v in self._counters.items() if name != "iterations"]
 
     def kept_slots(self) -> list[tuple[Variable, str, Variable]]:
         """The slots of single variables, in Keras's order: by `slot_groups`, then as in `build`."""
@@ -438,7 +511,8 @@ class KerasOptimizer(KerasProtocol, Optimizer):
 
     def kept_together(self) -> list[Variable]:
         """The state kept for all variables together."""
-        return [*self._counted(), *(() if self._accumulated is None else self._accumulated.kept_together())]
+        counts = () if self._accumulated is None else self._accumulated.kept_together()
+        return [*self._counted(), *self._in_all(), *counts]
 
     @property
     def weights(self) -> CallableList:
@@ -454,23 +528,24 @@ class KerasOptimizer(KerasProtocol, Optimizer):
             rate = Described(type(rate), {"class_name": type(rate).__name__, "config": rate.get_config()})
         elif not callable(rate) or isinstance(rate, Value):
             rate = float(rate)
-        others = [n for n in self.hyperparameters if n != "learning_rate"]
-        clipping = ["weight_decay", "clipnorm", "global_clipnorm", "clipvalue", "use_ema", "ema_momentum"]
-        clipping += ["ema_overwrite_frequency", "gradient_accumulation_steps"]
-        return {"name": self.name, "learning_rate": rate, **{n: getattr(self, n) for n in others + clipping}}
+        common = "weight_decay clipnorm global_clipnorm clipvalue use_ema ema_momentum ema_overwrite_frequency"
+        common += " loss_scale_factor gradient_accumulation_steps"
+        names = [*common.split(), *[n for n in self.hyperparameters if n != "learning_rate"]]
+        return {"name": self.name, "learning_rate": rate, **{n: getattr(self, n) for n in names}}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> KerasOptimizer:
-        """The optimizer that `get_config` came from."""
+        """The optimizer that `get_config` came from; what Keras 2 says of compilation is left out."""
+        config = {name: x for name, x in config.items() if name not in ("jit_compile", "is_legacy_optimizer")}
         rate = config.get("learning_rate")
         if isinstance(rate, dict):
             config = {**config, "learning_rate": deserialized(rate, schedules.KINDS)}
         return cls(**config)
 
 
-def _dense(gradient: Any) -> Operand:
-    """A gradient as one value: after Keras has clipped norms of the rows as they stand, they are no rows."""
-    return gradient.dense() if isinstance(gradient, IndexedSlices) else gradient
+def _divided(gradient: Any, factor: float) -> Any:
+    rows = isinstance(gradient, IndexedSlices)
+    return gradient.with_values(gradient.values / factor) if rows else gradient / factor
 
 
 def in_single(x: Any) -> Operand:

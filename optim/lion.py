@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 from engine.ops.arithmetic import sign
 from optim.keras_optimizer import KerasOptimizer
@@ -47,6 +47,7 @@ class Lion(KerasOptimizer):
     hyperparameters = ("learning_rate", "beta_1", "beta_2")
     in_single_precision = frozenset({"weight_decay", *hyperparameters})
     update = staticmethod(lion)
+    _slots_at_first: ClassVar[dict[str, float]] = {"m": 0.0}
 
     def __init__(self, learning_rate: Rate = 0.001, beta_1: Any = 0.9, beta_2: Any = 0.99, **common: Any) -> None:
         super().__init__(learning_rate, **common)
@@ -54,7 +55,3 @@ class Lion(KerasOptimizer):
             raise ValueError(f"Argument `beta_1` must be in the [0, 1] range. Otherwise, the optimizer degenerates to "
                              f"SignSGD. Received: beta_1={beta_1}.")  # fmt: skip
         self.beta_1, self.beta_2 = beta_1, beta_2
-
-    def initial_slots(self) -> dict[str, float]:
-        """The running average of the gradient."""
-        return {"m": 0.0}

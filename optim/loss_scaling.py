@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.keras.configs import deserialized, serialized
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand
 from engine.core.value import dtype_of
@@ -135,7 +136,12 @@ class LossScaleOptimizer(_Around):
         """The arguments that make an equal optimizer."""
         return {
             "name": self._name,
-            "inner_optimizer": self.inner_optimizer,
+            "inner_optimizer": serialized(self.inner_optimizer),
             "initial_scale": self.initial_scale,
             "dynamic_growth_steps": self.dynamic_growth_steps,
         }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> LossScaleOptimizer:
+        """The optimizer that `get_config` came from."""
+        return cls(**{**config, "inner_optimizer": deserialized(config["inner_optimizer"])})

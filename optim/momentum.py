@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 from engine.core.dtypes import INEXACT
 from optim.gradient_descent import gradient_descent
@@ -51,6 +51,7 @@ class MomentumOptimizer(Optimizer):
     """
 
     hyperparameters = ("learning_rate", "momentum", "nesterov")
+    _slots_at_first: ClassVar[dict[str, float]] = {"momentum": 0.0}
     update = staticmethod(momentum)
 
     def __init__(
@@ -65,10 +66,6 @@ class MomentumOptimizer(Optimizer):
         self.learning_rate = learning_rate
         self.momentum = momentum
         self.nesterov = bool(use_nesterov)
-
-    def initial_slots(self) -> dict[str, float]:
-        """The accumulated gradients."""
-        return {"momentum": 0.0}
 
 
 class SGD(KerasOptimizer):

@@ -103,6 +103,7 @@ class Optimizer(Shown, Stateful, UserProtocol):
     """The attributes besides hyperparameters that decide what a new value is."""
     accepts: ClassVar[frozenset[DType]] = FLOATING
     """The dtypes of variables it can update."""
+    _slots_at_first: ClassVar[dict[str, float]] = {}
 
     def __init__(self, use_locking: bool, name: str) -> None:
         if not name:
@@ -154,7 +155,7 @@ class Optimizer(Shown, Stateful, UserProtocol):
 
     def initial_slots(self) -> dict[str, float]:
         """The slots that `update` keeps for each variable, and what they are filled with at first."""
-        return {}
+        return dict(self._slots_at_first)
 
     def hyper_for(self, variable: Variable, hyper: SimpleNamespace) -> SimpleNamespace:
         """The hyperparameters for one variable: those of its dtype."""
@@ -368,7 +369,7 @@ class Optimizer(Shown, Stateful, UserProtocol):
         counters = [] if global_step is None else [required(global_step)]
         update = written_by_users(self)
         if update is not None:
-            return user_step(self, update, ready, [*shared.values(), *counters], pairs, name or self._name)
+            return user_step(self, update, ready, shared, counters, pairs, name or self._name)
         if closed is None and eager:
             closed = step_for(self, ready, make=True)
 
@@ -394,6 +395,14 @@ class Optimizer(Shown, Stateful, UserProtocol):
     def create_slots(self, variables: Sequence[Variable]) -> tuple[dict[str, Variable], list[Variable]]:
         """Make, unless they are there, what is kept for all variables together, and the slots of some."""
         return self._shared(variables[0]), [s for v in variables for s in self._slots_of(v).values()]
+
+    def _updated_by_rule(self, grad: Any, var: Variable, method: str) -> Done:
+        if type(self).update is Optimizer.update:
+            return super()._updated_by_rule(grad, var, method)
+        shared, _ = self.create_slots([var])
+        state = SimpleNamespace(**{n: v.read_value() for n, v in shared.items()})
+        pairs = [(self._taken(as_gradient(grad, var)), var)]
+        return assign_all(self._changes(pairs, state, self._hypers(state)), self._name)
 
     def follows(self) -> Sequence[Variable]:
         """Variables that a step changes besides those with gradients and their slots."""
@@ -466,9 +475,15 @@ class Optimizer(Shown, Stateful, UserProtocol):
         """The gradient as a value of the variable's shape and dtype, or as distinct rows of one."""
         self._require_dtype(variable)
         checked = as_gradient(gradient, variable)
-        if isinstance(checked, IndexedSlices):
-            return checked.summed() if self.takes_rows() else checked.dense()
-        return checked
+        if isinstance(checked, IndexedSlices) and written_by_users(self) is not None:
+            return checked.summed()
+        return self._taken(checked)
+
+    def _taken(self, gradient: Operand | IndexedSlices) -> Operand | IndexedSlices:
+        """A gradient as `update` takes it: rows as distinct rows, or as the whole."""
+        if not isinstance(gradient, IndexedSlices):
+            return gradient
+        return gradient.summed() if self.takes_rows() else gradient.dense()
 
     # ---- hyperparameters ---------------------------------------------------------------------------------------------
 
@@ -508,7 +523,7 @@ class Optimizer(Shown, Stateful, UserProtocol):
 
     def _slots_of(self, variable: Variable) -> dict[str, Variable]:
         return {
-            name: self._slots.create(variable, name, partial(filled, fill=fill), self._slot_label(name))
+            name: self._slots.create(variable, name, partial(filled, number=fill), self._slot_label(name))
             for name, fill in self.initial_slots().items()
         }
 

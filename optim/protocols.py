@@ -25,8 +25,8 @@ from engine.ops.indexed_slices import IndexedSlices
 from engine.runtime.commit import exclusively
 from engine.runtime.errors import InvalidArgumentError
 from engine.runtime.public_names import methods_of
-from optim.pairs import Pair, Pairs
-from optim.slots import Slots, assign_all, graph_of, locks_of
+from optim.pairs import Change, Pair, Pairs
+from optim.slots import Slots, assign_all, filled, graph_of, locks_of
 
 Update = Callable[[Any, Variable], Any]
 
@@ -52,21 +52,26 @@ class UserProtocol:
 
     def _apply_dense(self, grad: Any, var: Variable) -> Operation | Value | None:
         """Update a variable, and return the operation that does it."""
-        raise NotImplementedError(f"{type(self).__name__} does not define _apply_dense")
+        return self._updated_by_rule(grad, var, "_apply_dense")
 
     def _resource_apply_dense(self, grad: Any, var: Variable, *apply_state: Any) -> Operation | Value | None:
         """The same under a later name."""
-        raise NotImplementedError(f"{type(self).__name__} does not define _resource_apply_dense")
+        return self._updated_by_rule(grad, var, "_resource_apply_dense")
 
     def _apply_sparse(self, grad: Any, var: Variable) -> Operation | Value | None:
         """Update some rows of a variable; their indices are distinct."""
-        raise NotImplementedError(f"{type(self).__name__} does not define _apply_sparse")
+        return self._updated_by_rule(grad, var, "_apply_sparse")
 
     def _resource_apply_sparse(
         self, grad: Any, var: Variable, indices: Any, *apply_state: Any
     ) -> Operation | Value | None:
         """The same under a later name."""
-        raise NotImplementedError(f"{type(self).__name__} does not define _resource_apply_sparse")
+        rows = IndexedSlices(grad, indices, like=var.read_value())
+        return self._updated_by_rule(rows, var, "_resource_apply_sparse")
+
+    def _updated_by_rule(self, grad: Any, var: Variable, method: str) -> Operation | Value | None:
+        """Update a variable as the class of ours does that a program's own class is derived from."""
+        raise NotImplementedError(f"{type(self).__name__} does not define {method}")
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Operation | None:
         """One operation that runs all updates, and what comes after them."""
@@ -83,7 +88,7 @@ class UserProtocol:
 
     def _zeros_slot(self, var: Variable, slot_name: str, op_name: str) -> Variable:
         """The variable kept for a variable under a name, zeros at first."""
-        return self._slots.create(var, slot_name, _zeros, op_name)
+        return self._slots.create(var, slot_name, filled, op_name)
 
     def _get_or_make_slot(self, var: Variable, val: Any, slot_name: str, op_name: str) -> Variable:
         """The variable kept for a variable under a name, at first a given value."""
@@ -92,9 +97,9 @@ class UserProtocol:
     def add_slot(self, var: Variable, slot_name: str, initializer: Any = "zeros", shape: Any = None) -> Variable:
         """The variable kept for a variable under a name; the initializer: a name, or a callable of shape and dtype."""
 
-        def initial(v: Variable) -> np.ndarray:
+        def initial(v: Variable) -> Operand:
             if initializer in ("zeros", "ones"):
-                return _zeros(v, shape) + (initializer == "ones")
+                return filled(v, initializer == "ones", shape)
             if callable(initializer):
                 return initializer(shape_of(v) if shape is None else shape, v.dtype)
             return initializer
@@ -202,8 +207,9 @@ def written_by_users(optimizer: UserProtocol) -> Update | None:
 
 
 def user_step(
-    optimizer: UserProtocol, update: Update, pairs: Sequence[Pair], counters: Sequence[Variable], also: Pairs, name: str
-) -> Operation | None:
+    optimizer: Any, update: Update, pairs: Sequence[Pair], shared: dict[str, Variable], counters: Sequence[Variable],
+    also: Pairs, name: str,
+) -> Operation | None:  # fmt: skip
     """Let a user's class update all variables, count the step, and make the changes that transforms noted `also`.
 
     Returns
@@ -213,13 +219,18 @@ def user_step(
     """
     variables = [v for _, v in pairs]
     optimizer._create_slots(variables)
-    optimizer.restored()  # type: ignore[attr-defined]
+    optimizer.restored()
+
+    def counted() -> list[Change]:
+        new = optimizer.advanced({n: v.read_value() for n, v in shared.items()})
+        return [*[(shared[n], x) for n, x in new.items()], *[(c, c.read_value() + 1) for c in counters]]
+
     optimizer._prepare(*([None] * _extra(optimizer._prepare)))
     trace = graph_of(variables)
     if trace is None:
-        held = [*variables, *optimizer._slots.all(), *counters]
+        held = [*variables, *optimizer._slots.all(), *shared.values(), *counters]
         return exclusively(
-            locks_of(held), _or_undone, held, lambda: _run(optimizer, update, pairs, counters, also, name)
+            locks_of(held), _or_undone, held, lambda: _run(optimizer, update, pairs, counted, also, name)
         )
     if also.when is not None:
         raise InvalidArgumentError(
@@ -231,17 +242,17 @@ def user_step(
     if all(op is None for op in updates):
         updates = [n.outputs[0] for n in trace.nodes[first:] if n.op is assign_variable]
     done = optimizer._finish(updates, name)
-    counted = assign_all([*[(c, c.read_value() + 1) for c in counters], *also.changes], name)
-    return trace.group([op for op in (done, counted) if op is not None], name)
+    changed = assign_all([*counted(), *also.changes], name)
+    return trace.group([op for op in (done, changed) if op is not None], name)
 
 
 def _run(
-    optimizer: UserProtocol, update: Update, pairs: Sequence[Pair], counters: Sequence[Variable], also: Pairs, name: str
+    optimizer: Any, update: Update, pairs: Sequence[Pair], counted: Callable[[], list[Change]], also: Pairs, name: str
 ) -> None:
     if not also.is_put_off:
         updates = [update(g, v) for g, v in pairs]
         optimizer._finish([op for op in updates if op is not None], name)
-        assign_all([(c, c.read_value() + 1) for c in counters], name)
+        assign_all(counted(), name)
     assign_all(also.changes, name)
 
 
@@ -281,7 +292,3 @@ def _extra(function: Callable[..., Any]) -> int:
     parameters: Iterable[inspect.Parameter] = inspect.signature(function).parameters.values()
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return sum(p.kind in kinds and p.default is p.empty for p in parameters)
-
-
-def _zeros(v: Variable, shape: Any = None) -> Any:
-    return np.zeros(shape_of(v) if shape is None else shape, v.dtype.numpy)

@@ -42,13 +42,7 @@ def rmsprop(
     return value - move, new
 
 
-_HYPERPARAMETERS = ("learning_rate", "rho", "momentum", "epsilon", "centered")
-
-
-def _take(self: Any, rho: Any, momentum: Any, epsilon: Any, centered: bool) -> None:
-    """Keep the arguments."""
-    self.rho, self.momentum, self.epsilon = rho, momentum, epsilon
-    self.centered = bool(centered)
+_NAMES = ("learning_rate", "rho", "momentum", "epsilon", "centered")
 
 
 class RMSPropOptimizer(Optimizer):
@@ -65,13 +59,8 @@ class RMSPropOptimizer(Optimizer):
     name : str
     """
 
-    rho: Any
-    momentum: Any
-    epsilon: Any
-    centered: bool
-    hyperparameters = _HYPERPARAMETERS
+    hyperparameters = _NAMES
     update = staticmethod(rmsprop)
-    _take = _take
 
     def __init__(
         self,
@@ -85,7 +74,7 @@ class RMSPropOptimizer(Optimizer):
     ) -> None:
         super().__init__(use_locking, name)
         self.learning_rate = learning_rate
-        self._take(decay, momentum, epsilon, centered)
+        self.rho, self.momentum, self.epsilon, self.centered = decay, momentum, epsilon, bool(centered)
 
     def initial_slots(self) -> dict[str, float]:
         """The running averages; that of the square starts from 1 in TensorFlow 1."""
@@ -105,15 +94,9 @@ class RMSprop(KerasOptimizer):
         See `KerasOptimizer`.
     """
 
-    rho: Any
-    momentum: Any
-    epsilon: Any
-    centered: bool
-    hyperparameters = _HYPERPARAMETERS
-    update = staticmethod(rmsprop)
-    _take = _take
-
+    hyperparameters = _NAMES
     slot_groups = (("rms",), ("momentum",), ("mg",))
+    update = staticmethod(rmsprop)
 
     def __init__(
         self,
@@ -125,7 +108,7 @@ class RMSprop(KerasOptimizer):
         **common: Any,
     ) -> None:
         super().__init__(learning_rate, **common)
-        self._take(rho, momentum, epsilon, centered)
+        self.rho, self.momentum, self.epsilon, self.centered = rho, momentum, epsilon, bool(centered)
 
     def initial_slots(self) -> dict[str, float]:
         """The running averages, and the move if there is momentum."""

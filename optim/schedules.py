@@ -9,9 +9,11 @@ to be evaluated anew at each step.
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from itertools import takewhile
 from typing import Any
 
 from engine.core.dtypes import float64
@@ -25,6 +27,7 @@ from engine.ops.compare import cast, cast_like, equal, less, less_equal, where
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.explog import exp, log, pow
 from engine.ops.trig import cos
+from engine.runtime.public_names import named
 
 
 def as_tensor(x: Any, name: str = "value") -> Operand:
@@ -277,103 +280,13 @@ def _at(schedule: LearningRateSchedule, global_step: Any, function: str) -> Oper
     return functools.partial(schedule, global_step)
 
 
-def exponential_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
-    staircase: bool = False,
-    name: str | None = None,
-) -> Operand | Callable[[], Operand]:
-    """`ExponentialDecay` at `global_step`."""
-    return _at(ExponentialDecay(learning_rate, decay_steps, decay_rate, staircase), global_step, "exponential_decay")
-
-
-def natural_exp_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
-    staircase: bool = False,
-    name: str | None = None,
-) -> Operand | Callable[[], Operand]:
-    """``learning_rate * exp(-decay_rate * global_step / decay_steps)``: `ExponentialDecay` by ``exp(-decay_rate)``."""
-    factor = exp(-as_tensor(decay_rate))
-    return _at(ExponentialDecay(learning_rate, decay_steps, factor, staircase), global_step, "natural_exp_decay")
-
-
-def inverse_time_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
-    staircase: bool = False,
-    name: str | None = None,
-) -> Operand | Callable[[], Operand]:
-    """`InverseTimeDecay` at `global_step`."""
-    return _at(InverseTimeDecay(learning_rate, decay_steps, decay_rate, staircase), global_step, "inverse_time_decay")
-
-
-def polynomial_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    end_learning_rate: Any = 0.0001,
-    power: Any = 1.0,
-    cycle: bool = False,
-    name: str | None = None,
-) -> Operand | Callable[[], Operand]:
-    """`PolynomialDecay` at `global_step`."""
-    schedule = PolynomialDecay(learning_rate, decay_steps, end_learning_rate, power, cycle)
-    return _at(schedule, global_step, "polynomial_decay")
-
-
-def cosine_decay(
-    learning_rate: Any, global_step: Any, decay_steps: Any, alpha: Any = 0.0, name: str | None = None
-) -> Operand | Callable[[], Operand]:
-    """`CosineDecay` at `global_step`."""
-    return _at(CosineDecay(learning_rate, decay_steps, alpha), global_step, "cosine_decay")
-
-
-def cosine_decay_restarts(
-    learning_rate: Any,
-    global_step: Any,
-    first_decay_steps: Any,
-    t_mul: Any = 2.0,
-    m_mul: Any = 1.0,
-    alpha: Any = 0.0,
-    name: str | None = None,
-) -> Operand | Callable[[], Operand]:
-    """`CosineDecayRestarts` at `global_step`."""
-    schedule = CosineDecayRestarts(learning_rate, first_decay_steps, t_mul, m_mul, alpha)
-    return _at(schedule, global_step, "cosine_decay_restarts")
-
-
-def linear_cosine_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    num_periods: Any = 0.5,
-    alpha: Any = 0.0,
-    beta: Any = 0.001,
-    name: str | None = None,
-) -> Operand | Callable[[], Operand]:
-    """``learning_rate * ((alpha + linear) * wave + beta)``: a cosine wave of `num_periods` on a line down to 0.
-
-    References
-    ----------
-    Bello, Zoph, Vasudevan and Le (2017), *Neural Optimizer Search with Reinforcement Learning*, arXiv:1709.07417.
-    """
-    return _at(_LinearCosine(learning_rate, decay_steps, num_periods, alpha, beta), global_step, "linear_cosine_decay")
-
-
 @dataclass(eq=False)
 class _LinearCosine(_Configured):
     initial_learning_rate: Any
     decay_steps: Any
-    num_periods: Any
-    alpha: Any
-    beta: Any
+    num_periods: Any = 0.5
+    alpha: Any = 0.0
+    beta: Any = 0.001
 
     def __call__(self, step: Any) -> Operand:
         """The learning rate at a step."""
@@ -382,6 +295,55 @@ class _LinearCosine(_Configured):
         )
         done = minimum(at, steps) / steps
         return rate * ((alpha + (1 - done)) * (cos(done * (periods * 2 * math.pi)) + 1) * 0.5 + beta)
+
+
+def _function(
+    name: str,
+    kind: Callable[..., LearningRateSchedule],
+    doc: str,
+    make: Callable[..., LearningRateSchedule] | None = None,
+) -> Callable[..., Operand | Callable[[], Operand]]:
+    """TensorFlow 1's function for a schedule: it has its arguments, and the step behind the rate."""
+    rate, *others = takewhile(lambda p: p.name != "name", inspect.signature(kind).parameters.values())
+    first = rate.replace(name="learning_rate"), rate.replace(name="global_step")
+    signature = inspect.Signature([*first, *others, rate.replace(name="name", default=None)])
+
+    def function(*args: Any, **kwargs: Any) -> Operand | Callable[[], Operand]:
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise TypeError(f"{name}() {error}") from None
+        given.pop("name", None)
+        rate, step = given.pop("learning_rate"), given.pop("global_step")
+        return _at((make or kind)(rate, **given), step, name)
+
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    return named(function, name, doc)
+
+
+exponential_decay = _function("exponential_decay", ExponentialDecay, "`ExponentialDecay` at `global_step`.")
+natural_exp_decay = _function(
+    "natural_exp_decay",
+    ExponentialDecay,
+    "``learning_rate * exp(-decay_rate * global_step / decay_steps)``: `ExponentialDecay` by ``exp(-decay_rate)``.",
+    lambda rate, decay_rate, **others: ExponentialDecay(rate, decay_rate=exp(-as_tensor(decay_rate)), **others),
+)
+inverse_time_decay = _function("inverse_time_decay", InverseTimeDecay, "`InverseTimeDecay` at `global_step`.")
+polynomial_decay = _function("polynomial_decay", PolynomialDecay, "`PolynomialDecay` at `global_step`.")
+cosine_decay = _function("cosine_decay", CosineDecay, "`CosineDecay` at `global_step`.")
+cosine_decay_restarts = _function(
+    "cosine_decay_restarts", CosineDecayRestarts, "`CosineDecayRestarts` at `global_step`."
+)
+linear_cosine_decay = _function(
+    "linear_cosine_decay",
+    _LinearCosine,
+    """``learning_rate * ((alpha + linear) * wave + beta)``: a cosine wave of `num_periods` on a line down to 0.
+
+    References
+    ----------
+    Bello, Zoph, Vasudevan and Le (2017), *Neural Optimizer Search with Reinforcement Learning*, arXiv:1709.07417.
+    """,
+)
 
 
 def piecewise_constant(

@@ -7,16 +7,16 @@ step (`engine.runtime.commit`); in a graph they become operations, joined into o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
-
-import numpy as np
 
 from engine.core.operands import Operand, Operation
 from engine.core.tape import active, unrecorded
 from engine.core.trace import Symbol, Trace
-from engine.core.value import Value, known_shape, shape_of
+from engine.core.value import Value, shape_of
 from engine.core.variable import Variable, go_on
 from engine.ops.creation import ones_like
+from engine.ops.filling import fill
 from engine.ops.indexed_slices import IndexedSlices
 from engine.runtime.collector import uncollected
 from engine.runtime.commit import Lock, commit, exclusively, in_order
@@ -128,7 +128,7 @@ class Slots:
         """
         slot = self.get(variable, name)
         if slot is None:
-            made = variable.new_slot(label or name, initial_value(variable))
+            made = variable.new_slot(label or name, partial(initial_value, variable))
             slot = self._slots.setdefault((id(variable.handle), name), (variable, made))[1]
         return slot
 
@@ -192,9 +192,9 @@ class Stateful:
             go_on(self)
 
 
-def filled(variable: Variable, fill: float) -> Operand:
-    """The initial value of a slot."""
-    shape = shape_of(variable)
-    if shape is None or None in shape:
-        return ones_like(variable.initialized_value()) * fill  # type: ignore[attr-defined]
-    return np.full(known_shape(variable, "slot"), fill, variable.dtype.numpy)
+def filled(variable: Variable, number: float = 0, shape: Any = None) -> Operand:
+    """The initial value of a slot, of the variable's shape or the given one."""
+    dims = shape_of(variable) if shape is None else shape
+    if dims is None or None in dims:
+        return ones_like(variable.initialized_value()) * number  # type: ignore[attr-defined]
+    return fill(dims, variable.dtype.numpy.type(number))

@@ -321,7 +321,7 @@ class _Accumulate(Transform):
         if variables:
             self._counters.shared(variables[0], "accumulated_steps", np.int32(0))
         for v in variables:
-            self._slots.create(v, "accumulated", partial(filled, fill=0.0))
+            self._slots.create(v, "accumulated", partial(filled, number=0.0))
 
     def _accumulated(self, pairs: Pairs) -> Pairs:
         ready = [(as_gradient(g, v), v) for g, v in pairs if g is not None]

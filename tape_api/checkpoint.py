@@ -21,10 +21,10 @@ from dualgrad.files.protos import (
 from dualgrad.files.saver import checkpoint_name, restored_values
 from engine.core.detach import effect
 from optim.keras_optimizer import KerasOptimizer
-from optim.slots import Stateful, step
+from optim.slots import Stateful
 from tape_api import optimizer_files
+from tape_api.in_place import held, put
 from tape_api.restored import NotRestored, Restored, RestoredByNames
-from tape_api.tensor import convert_to_tensor
 from tape_api.trackable import Container, children, trackable, walk
 from tape_api.variable import Variable
 
@@ -166,8 +166,7 @@ class Checkpoint:
     def _by_names(self, path: str) -> RestoredByNames:
         named = {checkpoint_name(x): x for x, _ in walk(self._top()) if isinstance(x, Variable)}
         named.pop("save_counter", None)
-        values = restored_values(path, named)
-        step(list(named.values()), lambda: [convert_to_tensor(v) for v in values])
+        put(list(named.values()), restored_values(path, named))
         return RestoredByNames()
 
 
@@ -191,7 +190,7 @@ def tensors_of_objects(top: Any) -> dict[str, Any]:
         if isinstance(obj, Variable):
             key = value_key("/".join(map(escaped, paths[id(obj)].split("/"))))
             node.attributes.append(SerializedTensor(name=VALUE, full_name=checkpoint_name(obj), checkpoint_key=key))
-            values[key] = obj.numpy() if obj.dtype.name != "string" else np.array(obj.numpy(), object)
+            values[key] = held(obj)
             counted = calls.get(id(obj))
             values[key] = values[key] if counted is None else counted
         if isinstance(obj, Stateful):

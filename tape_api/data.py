@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,9 +18,8 @@ from dualgrad.data.dataset import (
     Mode,
     Options,
 )
-from dualgrad.data.sources import Rows
 from dualgrad.data.stage import Environment, Lasting, Stage, Stream
-from dualgrad.data.structure import DatasetLeaf, Spec, batched, flat, mapped, packed, width
+from dualgrad.data.structure import Spec, flat, mapped, packed
 from engine.core.arguments import as_int
 from engine.core.aval import Aval
 from engine.core.detach import effect
@@ -58,26 +58,9 @@ class _Function:
         self._known: Any = None
         self._tried = False
 
-    def _arguments(self, leaves: list[Any], spec: Any) -> tuple[Any, ...]:
-        """The arguments of the function: a tuple's items apart, and the state of a scan in front."""
-        left = iter(leaves)
-
-        def taken(leaf: Any) -> Any:
-            if isinstance(leaf, DatasetLeaf):
-                parts = [next(left) for _ in range(width(leaf))]
-                return self._dataset._of(Rows([p._array for p in parts], batched(leaf.spec, None)))
-            return next(left)
-
-        if self._before is not None:
-            return packed(self._before, [taken(x) for x in flat(self._before)]), packed(
-                spec, [taken(x) for x in flat(spec)]
-            )
-        element = packed(spec, [taken(x) for x in flat(spec)])
-        return element if type(element) is tuple else (element,)
-
     def _called(self, leaves: list[Any], ended: type[OpError] = InvalidArgumentError) -> Structure[Any]:
         with of_users_function("a data set's function", ended):
-            result = self._fn(*self._arguments(leaves, self._source.spec))
+            result = self._fn(*self._dataset._arguments(leaves, self._source.spec, self._before, attrgetter("_array")))
         if result is None:
             raise TypeError("a data set's function must return tensors, got None")
         return tuple(result) if isinstance(result, list) else result
@@ -210,15 +193,7 @@ class Dataset(BaseDataset):
         return self._stage.stream(_Lasting()).elements()
 
     def _packed(self, element: Any) -> Structure[Any]:
-        left = iter(element)
-
-        def taken(leaf: Any) -> Any:
-            if isinstance(leaf, DatasetLeaf):
-                return self._of(Rows([next(left) for _ in range(width(leaf))], batched(leaf.spec, None)))
-            return EagerTensor(next(left))
-
-        spec = self._stage.spec
-        return packed(spec, [taken(leaf) for leaf in flat(spec)])
+        return self._filled(self._stage.spec, iter(element), tensor=EagerTensor)
 
     def __len__(self) -> int:
         size = self._size()

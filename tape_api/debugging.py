@@ -12,6 +12,7 @@ from engine.core.operands import Operand
 from engine.core.value import Value
 from engine.ops import checked
 from engine.runtime.errors import InvalidArgumentError, ShapeError
+from engine.runtime.public_names import named
 from tape_api.library import root as tf
 from tape_api.printing import tensor_text
 from tape_api.tensor import convert_to_tensor
@@ -29,9 +30,7 @@ def _comparison(name: str, holds: Callable[..., Any], sign: str) -> Callable[...
                 f"y: {tensor_text(b.numpy(), summarize)}"
             )
 
-    check.__name__ = check.__qualname__ = name
-    check.__doc__ = f"Raise InvalidArgumentError unless ``x {sign} y`` for all elements."
-    return check
+    return named(check, name, f"Raise InvalidArgumentError unless ``x {sign} y`` for all elements.")
 
 
 assert_equal = _comparison("assert_equal", np.equal, "==")
@@ -61,9 +60,7 @@ def _signed(name: str, compared: Callable[..., None], words: str) -> Callable[..
     def check(x: Any, message: str | None = None, **_: Any) -> None:
         compared(x, 0, message)
 
-    check.__name__ = check.__qualname__ = name
-    check.__doc__ = f"Raise InvalidArgumentError unless all elements are {words}."
-    return check
+    return named(check, name, f"Raise InvalidArgumentError unless all elements are {words}.")
 
 
 assert_positive = _signed("assert_positive", assert_greater, "positive")
@@ -102,9 +99,7 @@ def _old(check: Callable[..., None]) -> Callable[..., None]:
     ) -> None:  # fmt: skip
         check(x, y, message=message, summarize=summarize or 3)
 
-    old.__name__ = old.__qualname__ = check.__name__
-    old.__doc__ = check.__doc__
-    return old
+    return named(old, check.__name__, check.__doc__)
 
 
 def _old_of_one(check: Callable[..., None]) -> Callable[..., None]:
@@ -115,9 +110,7 @@ def _old_of_one(check: Callable[..., None]) -> Callable[..., None]:
     ) -> None:
         check(x, message)
 
-    old.__name__ = old.__qualname__ = check.__name__
-    old.__doc__ = check.__doc__
-    return old
+    return named(old, check.__name__, check.__doc__)
 
 
 old_assert_equal = _old(assert_equal)

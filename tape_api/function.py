@@ -23,6 +23,7 @@ from dualgrad.platform.config import functions_run_eagerly
 from engine.closed.call_record import VaryingShape, are_plain, no_longer, references, standing_in
 from engine.closed.function import plain
 from engine.closed.traced_function import TracedFunction
+from engine.control.checkpoints import Checkpointed
 from engine.core import nest
 from engine.core.aval import Aval
 from engine.core.composite import Composite
@@ -348,6 +349,9 @@ class Function(Shown, Generic[P, R]):
         kept = [x for f in self._all() for x in (*f._known.values(), *f._open.values()) if not isinstance(x, list)]
         programs = sum(isinstance(x, _PROGRAMS) for x in kept)
         lines = [f"{name} runs as a program (combinations of arguments: {programs})"] if programs else []
+        nodes = [node for x in kept if isinstance(x, _PROGRAMS) for node in x._trace.nodes]
+        recipes = [node.params.get("recipe") for node in nodes]
+        lines += [f"{name}: {recipe}" for recipe in recipes if isinstance(recipe, Checkpointed)]
         reasons = [
             *[x for x in kept if type(x) in (str, _Varying)],
             *[f._without_key for f in self._all() if f._without_key],

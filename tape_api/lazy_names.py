@@ -1,165 +1,153 @@
-"""Names that are loaded when a program first uses one of them; `graph_api.lazy_names` says what the rows mean."""
+"""Names that are loaded when a program first uses one of them; `dualgrad.frontend.rows` says what the lines mean."""
 
 from __future__ import annotations
 
 from dualgrad import lazy_names as common
-from dualgrad import platform as files
-from optim.names import AVERAGES, OPTIMIZERS, SCHEDULES, below
+from dualgrad.frontend.rows import below, rows
+from optim.names import AVERAGES, OPTIMIZERS, SCHEDULES
+
+_OWN = rows("""
+engine.function_transforms | transforms
+# ---- tensors, variables, tapes
+engine.aggregation: | AggregationMethod
+dualgrad.extras.structures | nest
+engine.core.tensor_shape: | TensorShape
+engine.core.unconnected: | UnconnectedGradients
+engine.gradient_tape: | GradientTape
+engine.ops.indexed_slices: | IndexedSlices
+engine.primitive: | primitive
+engine.runtime.errors | errors
+dualgrad.extras.module: | Module
+dualgrad.frontend.eager_scopes: | name_scope
+tape_api.tensor: | Tensor TensorSpec constant convert_to_tensor is_tensor
+tape_api.tensor_array: | TensorArray
+tape_api.variable: | Variable
+tape_api.version1: | assign assign_add assign_sub enable_eager_execution multinomial py_func random_normal
+ set_random_seed
+tape_api.random: | nn.dropout
+# ---- functions, control flow
+tape_api.function: | function
+tape_api.autograph | autograph
+tape_api.flow: | case cond control_dependencies custom_gradient device executing_eagerly get_static_value
+ grad_pass_through group init_scope no_op numpy_function py_function switch_case
+tape_api.loops: | foldl foldr map_fn scan while_loop
+tape_api.symbolic: | gradients hessians
+tape_api.functions_for_scipy: | for_ode for_scipy
+dualgrad.solvers.bvp: | for_bvp
+tape_api.printing:print_ | print
+tape_api.flow:tuple_ | tuple
+tape_api.debugging: | ensure_shape Assert assert_equal assert_greater assert_less assert_rank
+# ---- parts of Keras
+tape_api.keras.initializers | initializers
+tape_api.keras.metrics | metrics
+tape_api.keras.optimizers | optimizers
+tape_api.keras.initializers:Constant | constant_initializer
+tape_api.keras.initializers:Ones | ones_initializer
+tape_api.initial_values: | random_normal_initializer random_uniform_initializer
+tape_api.keras.initializers:Zeros | zeros_initializer
+# ---- parts of the API that are modules here
+tape_api.debugging | debugging
+tape_api.keras | keras
+tape_api.keras.applications | keras.applications
+dualgrad.extras.ops.images: | image.resize_image_with_pad
+tape_api.version | version
+tape_api.random | random
+tape_api.test | test
+tape_api.train | train
+tape_api.autodiff | autodiff
+tape_api.recompute: | recompute_grad
+tape_api.overridden: | compat.v1.get_default_graph
+dualgrad.frontend.overrides: | RegisterGradient compat.v1.RegisterGradient
+tape_api.distribute | distribute
+tape_api.cluster | distribute.cluster_resolver
+tape_api.cluster: | train.ClusterSpec
+tape_api.distribute_experimental | distribute.experimental
+# ---- in modules of these
+tape_api.checkpoint: | train.* | Checkpoint CheckpointManager
+dualgrad.files.checkpoints: | train.* | list_variables load_variable load_checkpoint
+dualgrad.files.checkpoints:latest | train.latest_checkpoint
+dualgrad.files.checkpoints:get_state | train.get_checkpoint_state
+dualgrad.files.checkpoints:exists | train.checkpoint_exists
+dualgrad.files.checkpoints:CheckpointReader | train.CheckpointReader train.NewCheckpointReader
+dualgrad.files.protos: | train.* | Example Features Feature FeatureList FeatureLists BytesList FloatList Int64List
+ SequenceExample
+dualgrad.files.events: | train.summary_iterator
+dualgrad.platform.coordination: | train.Coordinator
+tape_api.saver: | train.Saver
+engine.explain.check_numerics: | debugging.* | enable_check_numerics disable_check_numerics
+tape_api.sampled_losses: | random.* | log_uniform_candidate_sampler uniform_candidate_sampler
+ fixed_unigram_candidate_sampler
+# ---- why there is no gradient
+engine.explain: | explain
+# ---- saving, summaries, records, files
+tape_api.summary | summary
+tape_api.saved_model | saved_model
+dualgrad.files.records:RecordWriter | io.TFRecordWriter
+dualgrad.files.records: | io.TFRecordOptions
+# ---- data
+tape_api.data | data
+dualgrad.extras.mnist | compat.v1.examples.tutorials.mnist.input_data compat.v1.contrib.learn.datasets.mnist
+# ---- sparse tensors
+tape_api.sparse | sparse
+tape_api.sparse:SparseTensor | SparseTensor
+tape_api.sparse: | nn.* | embedding_lookup_sparse safe_embedding_lookup_sparse
+tape_api.string_parts: | strings.* | split bytes_split
+tape_api.ragged: | RaggedTensor
+tape_api.ragged: | strings.* | unicode_decode unicode_encode unicode_split
+tape_api.ragged | ragged
+tape_api.lookup | lookup
+tape_api.types | types
+# ---- TensorFlow 1's eager mode
+tape_api.contrib_eager | contrib.eager compat.v1.contrib.eager
+tape_api.old_layers | layers compat.v1.layers
+dualgrad.extras.ctc_functions: | edit_distance
+dualgrad.extras.ctc_functions: | nn.* | ctc_loss ctc_greedy_decoder ctc_beam_search_decoder
+# ---- images, sparse tensors, strings, logging, files
+tape_api.ragged: | strings.reduce_join
+tape_api.sampled_losses: | nn.* | nce_loss sampled_softmax_loss
+""")
 
 LATER: tuple[tuple[str, str], ...] = (
-    ("engine.function_transforms", "transforms"),
-    # ---- tensors, variables, tapes
-    ("engine.aggregation:", "AggregationMethod"),
-    ("dualgrad.extras.structures", "nest"),
+    *_OWN,
     *common.DTYPES,
     *below("dtypes", common.DTYPES),
-    ("engine.core.tensor_shape:", "TensorShape"),
-    ("engine.core.unconnected:", "UnconnectedGradients"),
-    ("engine.gradient_tape:", "GradientTape"),
-    ("engine.ops.indexed_slices:", "IndexedSlices"),
-    ("engine.primitive:", "primitive"),
-    ("engine.runtime.errors", "errors"),
-    ("dualgrad.extras.module:", "Module"),
-    ("dualgrad.frontend.eager_scopes:", "name_scope"),
-    ("tape_api.tensor:", "Tensor TensorSpec constant convert_to_tensor is_tensor"),
-    ("tape_api.tensor_array:", "TensorArray"),
-    ("tape_api.variable:", "Variable"),
-    ("tape_api.version1:", "assign assign_add assign_sub enable_eager_execution multinomial py_func random_normal"),
-    ("tape_api.version1:", "set_random_seed"),
-    ("tape_api.random:", "nn.dropout"),
-    # ---- functions, control flow
-    ("tape_api.function:", "function"),
-    ("tape_api.autograph", "autograph"),
-    ("tape_api.flow:", "case cond control_dependencies custom_gradient device executing_eagerly get_static_value"),
-    ("tape_api.flow:", "grad_pass_through group init_scope no_op numpy_function py_function switch_case"),
-    ("tape_api.loops:", "foldl foldr map_fn scan while_loop"),
-    ("tape_api.symbolic:", "gradients hessians"),
-    ("tape_api.functions_for_scipy:", "for_ode for_scipy"),
-    ("dualgrad.solvers.bvp:", "for_bvp"),
-    ("tape_api.printing:print_", "print"),
-    ("tape_api.flow:tuple_", "tuple"),
-    ("tape_api.debugging:", "ensure_shape Assert assert_equal assert_greater assert_less assert_rank"),
-    # ---- parts of Keras
-    ("tape_api.keras.initializers", "initializers"),
-    ("tape_api.keras.metrics", "metrics"),
-    ("tape_api.keras.optimizers", "optimizers"),
-    ("tape_api.keras.initializers:Constant", "constant_initializer"),
-    ("tape_api.keras.initializers:Ones", "ones_initializer"),
-    ("tape_api.initial_values:", "random_normal_initializer random_uniform_initializer"),
-    ("tape_api.keras.initializers:Zeros", "zeros_initializer"),
-    # ---- parts of the API that are modules here
-    ("tape_api.debugging", "debugging"),
-    ("tape_api.keras", "keras"),
-    ("tape_api.keras.applications", "keras.applications"),
-    ("dualgrad.extras.ops.images:", "image.resize_image_with_pad"),
-    ("tape_api.version", "version"),
-    ("tape_api.random", "random"),
-    ("tape_api.test", "test"),
-    ("tape_api.train", "train"),
     *below("train", (*OPTIMIZERS, *AVERAGES, *SCHEDULES)),
-    ("tape_api.autodiff", "autodiff"),
-    ("tape_api.recompute:", "recompute_grad"),
-    ("tape_api.overridden:", "compat.v1.get_default_graph"),
-    ("dualgrad.frontend.overrides:", "RegisterGradient compat.v1.RegisterGradient"),
-    ("tape_api.distribute", "distribute"),
-    ("tape_api.cluster", "distribute.cluster_resolver"),
-    ("tape_api.cluster:", "train.ClusterSpec"),
-    ("tape_api.distribute_experimental", "distribute.experimental"),
-    # ---- in modules of these
-    ("tape_api.checkpoint:", "train.Checkpoint train.CheckpointManager"),
-    ("dualgrad.files.checkpoints:", "train.list_variables train.load_variable train.load_checkpoint"),
-    ("dualgrad.files.checkpoints:latest", "train.latest_checkpoint"),
-    ("dualgrad.files.checkpoints:get_state", "train.get_checkpoint_state"),
-    ("dualgrad.files.checkpoints:exists", "train.checkpoint_exists"),
-    ("dualgrad.files.checkpoints:CheckpointReader", "train.CheckpointReader train.NewCheckpointReader"),
-    ("dualgrad.files.protos:", "train.Example train.Features train.Feature train.FeatureList train.FeatureLists"),
-    ("dualgrad.files.protos:", "train.BytesList train.FloatList train.Int64List train.SequenceExample"),
-    ("dualgrad.files.events:", "train.summary_iterator"),
-    ("dualgrad.platform.coordination:", "train.Coordinator"),
-    ("tape_api.saver:", "train.Saver"),
-    ("engine.explain.check_numerics:", "debugging.enable_check_numerics debugging.disable_check_numerics"),
-    ("tape_api.sampled_losses:", " ".join(f"random.{n}" for n in common.SAMPLERS)),
-    # ---- why there is no gradient
-    ("engine.explain:", "explain"),
-    # ---- saving, summaries, records, files
-    ("tape_api.summary", "summary"),
-    ("tape_api.saved_model", "saved_model"),
-    ("dualgrad.files.records:RecordWriter", "io.TFRecordWriter"),
-    ("dualgrad.files.records:", "io.TFRecordOptions"),
-    # ---- data
-    ("tape_api.data", "data"),
-    ("dualgrad.extras.mnist", "compat.v1.examples.tutorials.mnist.input_data compat.v1.contrib.learn.datasets.mnist"),
-    # ---- sparse tensors
-    ("tape_api.sparse", "sparse"),
-    ("tape_api.sparse:SparseTensor", "SparseTensor"),
-    ("tape_api.sparse:", "nn.embedding_lookup_sparse nn.safe_embedding_lookup_sparse"),
-    ("tape_api.string_parts:", "strings.split strings.bytes_split"),
-    ("tape_api.ragged:", "strings.unicode_decode strings.unicode_encode strings.unicode_split RaggedTensor"),
-    ("tape_api.ragged", "ragged"),
-    ("tape_api.lookup", "lookup"),
-    ("tape_api.types", "types"),
-    # ---- TensorFlow 1's eager mode
-    ("tape_api.contrib_eager", "contrib.eager compat.v1.contrib.eager"),
-    ("tape_api.old_layers", "layers compat.v1.layers"),
-    ("dualgrad.extras.ctc_functions:", "nn.ctc_loss nn.ctc_greedy_decoder nn.ctc_beam_search_decoder edit_distance"),
-    # ---- images, sparse tensors, strings, logging, files
     *common.BOTH,
     *[row for row in common.VERSION2 if row[1] != "strings.reduce_join"],
-    ("tape_api.ragged:", "strings.reduce_join"),
-    *files.BOTH,
-    ("tape_api.sampled_losses:", "nn.nce_loss nn.sampled_softmax_loss"),
 )
 
-_COMPARED = (
-    *(*common.COMPARED, "none_equal", "rank", "rank_at_least"),
-    *("negative", "non_negative", "non_positive", "positive"),
-)
+_OLD = rows("""
+tape_api.debugging:old_assert_* | assert_* debugging.assert_* | equal greater greater_equal less less_equal none_equal
+ rank rank_at_least negative non_negative non_positive positive
+tape_api.debugging: | Assert check_numerics assert_near
+tape_api.version1: | assign assign_add assign_sub disable_eager_execution disable_v2_behavior enable_eager_execution
+ enable_resource_variables enable_v2_behavior enable_v2_tensorshape multinomial py_func random_gamma random_normal
+ random_poisson random_shuffle random_uniform set_random_seed truncated_normal
+dualgrad.frontend.eager_scopes:old_name_scope | name_scope
+dualgrad.files.protos: | Summary Event HistogramProto
+dualgrad.extras.ops.losses: | losses.Reduction
+# ---- what there is of sessions, collections and scopes in eager mode
+dualgrad.frontend.graph_keys: | GraphKeys
+dualgrad.frontend.session_options: | ConfigProto GPUOptions
+dualgrad.sparse.sparse_tensor: | SparseTensorValue
+tape_api.version1_sessions: | AUTO_REUSE InteractiveSession Print Session add_to_collection colocate_with container
+ control_flow_v2_enabled disable_control_flow_v2 disable_v2_tensorshape enable_control_flow_v2
+ executing_eagerly_outside_functions get_collection get_collection_ref get_default_session get_variable
+ global_variables global_variables_initializer initialize_all_variables is_variable_initialized local_variables
+ local_variables_initializer model_variables moving_average_variables placeholder placeholder_with_default
+ report_uninitialized_variables reset_default_graph sparse_placeholder tables_initializer trainable_variables
+ variable_scope variables_initializer
+tape_api.version1_sessions: | losses.* | get_losses get_regularization_loss get_regularization_losses
+tape_api.version1_sessions: | data.* | make_one_shot_iterator make_initializable_iterator
+tape_api.version1_sessions: | summary.* | FileWriter merge merge_all
+tape_api.version1_sessions:tuple_ | tuple
+tape_api.version1_sessions:*_initializer | *_initializer initializers.* | glorot_normal glorot_uniform random_normal
+ random_uniform truncated_normal variance_scaling
+""")
 
 VERSION1: tuple[tuple[str, str], ...] = (
-    *[(f"tape_api.debugging:old_assert_{n}", f"assert_{n} debugging.assert_{n}") for n in _COMPARED],
-    ("tape_api.debugging:", "Assert check_numerics assert_near"),
-    ("tape_api.version1:", "assign assign_add assign_sub disable_eager_execution disable_v2_behavior"),
-    ("tape_api.version1:", "enable_eager_execution enable_resource_variables enable_v2_behavior enable_v2_tensorshape"),
-    ("tape_api.version1:", "multinomial py_func random_gamma random_normal random_poisson random_shuffle"),
-    ("tape_api.version1:", "random_uniform set_random_seed truncated_normal"),
-    ("dualgrad.frontend.eager_scopes:old_name_scope", "name_scope"),
+    *_OLD,
     *common.SCATTERS,
     *[row for row in common.VERSION1 if not row[0].startswith("dualgrad.extras.mnist")],
-    ("dualgrad.files.protos:", "Summary Event HistogramProto"),
-    ("dualgrad.extras.ops.losses:", "losses.Reduction"),
-    # ---- what there is of sessions, collections and scopes in eager mode
-    ("dualgrad.frontend.graph_keys:", "GraphKeys"),
-    ("dualgrad.frontend.session_options:", "ConfigProto GPUOptions"),
-    ("dualgrad.sparse.sparse_tensor:", "SparseTensorValue"),
-    (
-        "tape_api.version1_sessions:",
-        "AUTO_REUSE InteractiveSession Print Session add_to_collection",
-    ),
-    ("tape_api.version1_sessions:", "colocate_with container control_flow_v2_enabled disable_control_flow_v2"),
-    (
-        "tape_api.version1_sessions:",
-        "disable_v2_tensorshape enable_control_flow_v2 executing_eagerly_outside_functions",
-    ),
-    (
-        "tape_api.version1_sessions:",
-        "get_collection get_collection_ref get_default_session get_variable global_variables",
-    ),
-    ("tape_api.version1_sessions:", "global_variables_initializer initialize_all_variables is_variable_initialized"),
-    ("tape_api.version1_sessions:", "local_variables local_variables_initializer model_variables"),
-    ("tape_api.version1_sessions:", "moving_average_variables placeholder placeholder_with_default"),
-    ("tape_api.version1_sessions:", "report_uninitialized_variables reset_default_graph sparse_placeholder"),
-    ("tape_api.version1_sessions:", "tables_initializer trainable_variables variable_scope variables_initializer"),
-    ("tape_api.version1_sessions:tuple_", "tuple"),
-    *[
-        (f"tape_api.version1_sessions:{name}_initializer", f"{name}_initializer initializers.{name}")
-        for name in ("glorot_normal", "glorot_uniform", "random_normal", "random_uniform", "truncated_normal")
-    ],
-    ("tape_api.version1_sessions:variance_scaling_initializer", "variance_scaling_initializer"),
-    ("tape_api.version1_sessions:variance_scaling_initializer", "initializers.variance_scaling"),
-    ("tape_api.version1_sessions:", "losses.get_losses losses.get_regularization_loss"),
-    ("tape_api.version1_sessions:", "losses.get_regularization_losses"),
-    ("tape_api.version1_sessions:", "data.make_one_shot_iterator data.make_initializable_iterator"),
-    ("tape_api.version1_sessions:", "summary.FileWriter summary.merge summary.merge_all"),
-    *files.VERSION1,
 )
 """Names that ``tf.compat.v1`` has besides the functions of TensorFlow 1's table; for the rest it has today's names."""

@@ -6,11 +6,14 @@ While a ``tf.function`` is recorded each is one op (`tape_api.tracing`).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualgrad.frontend.flow import batched, rows
 from dualgrad.frontend.flow import loops as flow
+from dualgrad.frontend.flow.closures import refused
+from engine.control.checkpoints import limited
 from engine.core import nest
 from engine.core.batching import Batched
 from engine.core.dtypes import require_declared
@@ -23,7 +26,8 @@ from engine.core.value import Value
 from engine.core.variable import Variable
 from engine.function_transforms import open_levels
 from engine.ops.shape import stop_gradient
-from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
+from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
+from engine.runtime.public_names import named
 from tape_api.library import root as tf
 from tape_api.own_values import apart, kept_apart, marks
 from tape_api.random import counted_apart
@@ -59,6 +63,7 @@ def while_loop(
     swap_memory: bool = False,
     maximum_iterations: int | None = None,
     name: str | None = None,
+    max_bytes: int | None = None,
 ) -> Any:
     """``while cond(*loop_vars): loop_vars = body(*loop_vars)``; the last `loop_vars`.
 
@@ -72,6 +77,8 @@ def while_loop(
         If False, the result counts as a constant in gradients.
     maximum_iterations : int, optional
     name : str, optional
+    max_bytes : int, optional
+        For the gradient: few states are kept within that, and the steps between are computed again; the same bits.
 
     Raises
     ------
@@ -91,15 +98,27 @@ def while_loop(
         raise ValueError(f"while_loop: argument `loop_vars` must be a non-empty list or tuple, got {loop_vars!r}")
     flow.check_parallel(parallel_iterations)
     cond, body = counted_apart(cond, body)
+    more = shape_invariants, back_prop, maximum_iterations, name, max_bytes
     return _as_op(
-        lambda: flow.while_loop(HOST, cond, body, loop_vars, shape_invariants, back_prop, maximum_iterations, name),
+        lambda: flow.while_loop(HOST, cond, body, loop_vars, *more),
         lambda: _while_in_python(cond, body, loop_vars, back_prop, maximum_iterations),
+        max_bytes,
     )
 
 
-def _as_op(build: Callable[[], Any], python: Callable[[], Any]) -> Any:
-    """Python's loop; an op, while a function is recorded."""
-    return python() if active.function is None else captured(build, python)
+def _as_op(build: Callable[[], Any], python: Callable[[], Any], max_bytes: int | None = None) -> Any:
+    """Python's loop; an op, while a function is recorded, and where its gradient has a limit."""
+    if not limited("loop", max_bytes):
+        return python() if active.function is None else captured(build, python)
+    if active.function is None:
+        return tf.function(lambda: captured(build, _no_limit), autograph=False)()
+    return captured(build, _no_limit)
+
+
+def _no_limit() -> Any:
+    """Raise, in place of a loop in Python, while an error is handled that says why there is no op."""
+    error = f"loop: `max_bytes` needs a step that is recorded once, for all iterations; {sys.exception()}"
+    raise refused(UnimplementedError(error))
 
 
 def _while_in_python(
@@ -182,15 +201,17 @@ def _stacked(results: Sequence[Any]) -> Structure[Operand]:
 
 
 def scanned(
-    step: Callable[[Any, Any], tuple[Any, Any]], state: Any, sequences: Any, backwards: bool = False
-) -> tuple[Any, Any]:
+    step: Callable[[Any, Any], tuple[Any, Any]], state: Any, sequences: Any, backwards: bool = False,
+    max_bytes: int | None = None,
+) -> tuple[Any, Any]:  # fmt: skip
     """``state, result = step(state, row)`` for each row of some tensors: the last state, and the results stacked."""
     (step,) = counted_apart(step)
     if has_shape_only(nest.flatten(sequences)[0]):
         return _looked_at(step, state, sequences, _columns("scan", sequences))
     return _as_op(
-        lambda: rows.scanned(HOST, "scan", step, state, sequences, backwards),
+        lambda: rows.scanned(HOST, "scan", step, state, sequences, backwards, max_bytes),
         lambda: _scanned_in_python(step, state, sequences, backwards),
+        max_bytes,
     )
 
 
@@ -310,8 +331,9 @@ def _step(name: str, fn: Callable[[Any, Any], Any], state: Any, row: Any) -> Str
 
 
 def _folded(
-    name: str, fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, back_prop: bool, backwards: bool
-) -> Structure[Any]:
+    name: str, fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, back_prop: bool, backwards: bool,
+    max_bytes: int | None,
+) -> Structure[Any]:  # fmt: skip
     nest.require_callable(name, "fn", fn)
     (fn,) = counted_apart(fn)
 
@@ -329,33 +351,31 @@ def _folded(
             state = apart(_step(name, fn, state, row), before)
         return _finished(state, back_prop)
 
-    return _as_op(lambda: rows.fold(HOST, name, fn, elems, initializer, back_prop, None), python)
+    return _as_op(lambda: rows.fold(HOST, name, fn, elems, initializer, back_prop, None, max_bytes), python, max_bytes)
 
 
-def foldl(
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-) -> Any:
-    """``fn(... fn(fn(initializer, first row), second row) ...)``; by default the first row is the initializer."""
-    return _folded("foldl", fn, elems, initializer, back_prop, backwards=False)
+def _fold(public: str, backwards: bool, doc: str) -> Callable[..., Any]:
+    def fold(
+        fn: Callable[[Any, Any], Any],
+        elems: Any,
+        initializer: Any = None,
+        parallel_iterations: int = 10,
+        back_prop: bool = True,
+        swap_memory: bool = False,
+        name: str | None = None,
+        max_bytes: int | None = None,
+    ) -> Any:
+        return _folded(public, fn, elems, initializer, back_prop, backwards, max_bytes)
+
+    return named(fold, public, doc)
 
 
-def foldr(
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-) -> Any:
-    """`foldl` from the last row to the first."""
-    return _folded("foldr", fn, elems, initializer, back_prop, backwards=True)
+foldl = _fold(
+    "foldl",
+    False,
+    "``fn(... fn(fn(initializer, first row), second row) ...)``; by default the first row is the initializer.",
+)
+foldr = _fold("foldr", True, "`foldl` from the last row to the first.")
 
 
 def scan(
@@ -368,13 +388,15 @@ def scan(
     infer_shape: bool = True,
     reverse: bool = False,
     name: str | None = None,
+    max_bytes: int | None = None,
 ) -> Any:
-    """All intermediate results of `foldl` (of `foldr` if `reverse`), stacked."""
+    """All intermediate results of `foldl` (of `foldr` if `reverse`), stacked; `max_bytes` as in `while_loop`."""
     nest.require_callable("scan", "fn", fn)
     (fn,) = counted_apart(fn)
     return _as_op(
-        lambda: rows.scan(HOST, fn, elems, initializer, back_prop, reverse, name),
+        lambda: rows.scan(HOST, fn, elems, initializer, back_prop, reverse, name, max_bytes),
         lambda: _scan_in_python(fn, elems, initializer, back_prop, reverse),
+        max_bytes,
     )
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import io
 import json
 import os
+import shutil
+import tempfile
+import time
 import warnings
 import zipfile
 from collections.abc import Mapping
@@ -16,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dualgrad.files import atomic, limits
+from dualgrad.files import atomic, hdf5, limits
 from dualgrad.keras import activations, losses
 from dualgrad.keras.configs import REGISTERED, Described, deserialized, serialized
 from dualgrad.keras.layers import Layer
@@ -25,7 +27,7 @@ from dualgrad.keras.utils import custom_object_scope
 from engine.core import nest
 from engine.runtime.errors import DataLossError, InvalidArgumentError
 from optim import schedules
-from tape_api import hdf5, weight_files
+from tape_api import weight_files
 from tape_api.keras.host import host
 
 _OURS = f"{host.package}.keras"
@@ -41,6 +43,7 @@ _INERT = {
     "shared_object_id",
     "dtype_policy",
     "unroll",
+    "input_length",
     "implementation",
     "jit_compile",
 }
@@ -80,21 +83,26 @@ def save_model(model: Any, filepath: Any, overwrite: bool = True, include_optimi
     config = _foreign(serialized(model))
     compiled = _compiled(model) if include_optimizer else None
     if kind != ".keras":
-        atomic.write(path, [hdf5.written(path, lambda file: _fill_older(file, model, config, compiled))])
+        with atomic.writing(path) as file, hdf5.module(path).File(file, "w") as made:
+            _fill_older(made, model, config, compiled)
         return
     if compiled is not None:
         config["compile_config"] = compiled
     if model._built_for is not None:
         shapes = nest.map_structure(lambda x: list(x.shape or ()), model._built_for)
         config["build_config"] = {"input_shape": shapes}
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
+    with atomic.writing(path) as file, zipfile.ZipFile(file, "w") as archive:
         now = datetime.now().strftime("%Y-%m-%d@%H:%M:%S")
         archive.writestr("metadata.json", json.dumps({"keras_version": _VERSION, "date_saved": now}))
         archive.writestr("config.json", _text(config))
-        weights = hdf5.written(path, lambda file: weight_files.fill_weights(file, model))
-        archive.writestr("model.weights.h5", weights)
-    atomic.write(path, [buffer.getvalue()])
+        with tempfile.TemporaryFile(dir=os.path.dirname(path) or ".") as weights:
+            with hdf5.module(path).File(weights, "w") as made:
+                weight_files.fill_weights(made, model)
+            member = zipfile.ZipInfo("model.weights.h5", time.localtime()[:6])
+            member.external_attr, member.file_size = 0o600 << 16, weights.seek(0, os.SEEK_END)
+            weights.seek(0)
+            with archive.open(member, "w") as into:
+                shutil.copyfileobj(weights, into, 1 << 20)
 
 
 def _fill_older(file: Any, model: Any, config: Any, compiled: Any) -> None:
@@ -130,10 +138,10 @@ def load_model(
     Raises
     ------
     ValueError
-        If there is no such file.
+        If there is no such file, or it has a class or argument that is neither ours, nor registered, nor in
+        `custom_objects`.
     DataLossError
-        If the file is damaged, larger than its limit (`DUALGRAD_READ_LIMIT`), or describes no model that can be made:
-        it has a class or argument that is neither ours, nor registered, nor in `custom_objects`. It is a ValueError.
+        If the file is damaged, larger than its limit (`DUALGRAD_READ_LIMIT`), or describes no model; a ValueError.
     """
     unknown = sorted(set(more) - {"options"})
     if unknown:
@@ -148,11 +156,11 @@ def load_model(
     if not os.path.isfile(path):
         raise ValueError(f"File not found: filepath={path}. Models are in files that end in .keras or .h5")
     hdf5.module(path)
-    with limits.damage(path), limits.allowance(path):
+    with limits.damage(path, InvalidArgumentError), limits.allowance(path):
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 config = json.loads(limits.member(archive, "config.json", path))
-                weights = limits.member(archive, "model.weights.h5", path)
+                weights = limits.unpacked(archive, "model.weights.h5", path)
             with hdf5.opened(path, weights) as file:
                 return _made(host, path, config, config.get("compile_config"), file, custom_objects, compile)
         with hdf5.opened(path) as file:
@@ -283,6 +291,8 @@ def _as_ours(x: Any, place: str = "keras") -> Any:
     if not {"class_name", "config"} <= set(config) or config["class_name"] == "__keras_tensor__":
         return config
     name = config["class_name"]
+    if name == "Sequential" and isinstance(config["config"], list):  # Keras before 2.2.3
+        config["config"] = {"layers": config["config"]}
     if name in ("DTypePolicy", "Policy"):
         return config["config"]["name"]
     if name == "function" and config["config"] not in REGISTERED and config["config"] in _FUNCTIONS:
@@ -301,7 +311,10 @@ def _class(module: str, name: str) -> Any:
     if not isinstance(name, str) or name in REGISTERED or parts[0] not in ("keras", "tf_keras", "tensorflow"):
         return None
     if "ops" in parts:
-        raise ValueError(f"load_model: the model has the op {name} between its layers; only layers are read from files")
+        raise InvalidArgumentError(
+            f"load_model: the model has the op {name} between its layers; only layers are read from files"
+        )
+    name = name.removeprefix("Custom>")  # Keras 2.11 calls its own optimizers so
     if name in schedules.KINDS:
         return schedules.KINDS[name]
     wanted = [p for p in parts if p in _PLACES and p != "models"] or _PLACES
@@ -329,7 +342,7 @@ def _accepted(kind: Any, config: Any) -> Any:
         config = {"learning_rate" if k == "lr" else k: v for k, v in config.items()}
     strange = [k for k, v in config.items() if k not in taken and k not in _INERT and v not in (None, False, [], {})]
     if strange:
-        raise ValueError(
+        raise InvalidArgumentError(
             f"load_model: {kind.__name__} does not take {', '.join(f'{k}={config[k]!r}' for k in strange)}"
         )
     return {k: v for k, v in config.items() if k in taken}

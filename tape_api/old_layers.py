@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from engine.runtime.public_names import named
 from tape_api import keras
 
 _layers: Any = keras.layers
@@ -32,8 +33,7 @@ def _convolution(kind: Any) -> Any:
                 kernel_initializer=kernel_initializer, **more,
             )  # fmt: skip
 
-    Convolution.__name__, Convolution.__qualname__, Convolution.__doc__ = kind.__name__, kind.__name__, kind.__doc__
-    return Convolution
+    return named(Convolution, kind.__name__, kind.__doc__)
 
 
 def _transposed(kind: Any) -> Any:
@@ -50,8 +50,7 @@ def _transposed(kind: Any) -> Any:
                 use_bias=use_bias, kernel_initializer=kernel_initializer, **more,
             )  # fmt: skip
 
-    Transposed.__name__, Transposed.__qualname__, Transposed.__doc__ = kind.__name__, kind.__name__, kind.__doc__
-    return Transposed
+    return named(Transposed, kind.__name__, kind.__doc__)
 
 
 Conv1D, Conv2D, Conv3D = (_convolution(getattr(_layers, f"Conv{n}D")) for n in (1, 2, 3))
@@ -70,9 +69,7 @@ def _called(kind: Callable[..., Any], name: str) -> Callable[..., Any]:
                 )
         return kind(*args, **kwargs)(inputs, **training)
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"Make a new layer `{kind.__name__}` of the other arguments, and call it with the inputs."
-    return call
+    return named(call, name, f"Make a new layer `{kind.__name__}` of the other arguments, and call it with the inputs.")
 
 
 dense, flatten, dropout = _called(Dense, "dense"), _called(Flatten, "flatten"), _called(Dropout, "dropout")

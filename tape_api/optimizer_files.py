@@ -12,8 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.files import hdf5
+from dualgrad.files.bundle import Stored
 from optim.keras_optimizer import KerasOptimizer
-from tape_api import hdf5
+from optim.loss_scaling import LossScaleOptimizer
+from tape_api.in_place import held
 from tape_api.trackable import in_older_order
 
 Plan = list[tuple[Any, np.ndarray]]
@@ -28,7 +31,11 @@ def kept(optimizer: Any) -> list[Any]:
 
 def arrays(optimizer: Any) -> list[np.ndarray]:
     """The arrays that a file holds of an optimizer."""
-    values = [variable.numpy() for variable in kept(optimizer)]
+    if isinstance(optimizer, LossScaleOptimizer):
+        scale, good = (x.numpy() for x in kept(optimizer)[:2])
+        # Keras's has a count and a rate of its own, which it does not use
+        return [np.int64(0), np.float32(0), np.int64(good), scale, *arrays(optimizer.inner_optimizer)]
+    values = list(map(held, kept(optimizer)))
     number = calls(optimizer)
     return values if number is None else [number, *values[1:-1]]
 
@@ -56,6 +63,10 @@ def in_steps(optimizer: KerasOptimizer, found: Sequence[Taken]) -> list[Taken]:
 
 def planned(optimizer: Any, stored: Sequence[Any]) -> Plan:
     """Variables of an optimizer and what they are to hold; nothing, with a warning, if the file is of another one."""
+    if isinstance(optimizer, LossScaleOptimizer) and len(stored) > 3:
+        own = zip(kept(optimizer)[:2], (stored[3], stored[2]), strict=True)
+        inner = planned(optimizer.inner_optimizer, stored[4:])
+        return [*[(v, _in_dtype(hdf5.numbers(a), v.dtype.numpy)) for v, a in own if inner], *inner]
     variables = kept(optimizer)[: None if _count(optimizer) is None else -1]
     is_older = isinstance(optimizer, KerasOptimizer) and _shapes(variables) != _shapes(stored)
     if is_older:
@@ -67,8 +78,13 @@ def planned(optimizer: Any, stored: Sequence[Any]) -> Plan:
             stacklevel=4,
         )
         return []
-    pairs = [(v, np.asarray(hdf5.numbers(a), v.dtype.numpy), 0) for v, a in zip(variables, stored, strict=True)]
+    pairs = [(v, _in_dtype(hdf5.numbers(a), v.dtype.numpy), 0) for v, a in zip(variables, stored, strict=True)]
     return [(v, a) for v, a, _ in (pairs if is_older else in_steps(optimizer, pairs))]
+
+
+def _in_dtype(value: Any, dtype: Any) -> Any:
+    """An array, or what lies in a file, in the dtype of a variable."""
+    return value if value.dtype == dtype else np.asarray(value.array() if isinstance(value, Stored) else value, dtype)
 
 
 def _count(optimizer: Any) -> Any:

@@ -9,17 +9,15 @@ from __future__ import annotations
 import warnings
 from typing import Any, NoReturn
 
-import numpy as np
-
 from dualgrad.files import checkpoints
 from dualgrad.files.protos import TrackableObject, TrackableObjectGraph
 from engine.core.aval import compatible, format_shape
 from engine.core.value import shape_of
 from engine.runtime.errors import DTypeError, ShapeError
 from optim.keras_optimizer import KerasOptimizer
-from optim.slots import Stateful, step
+from optim.slots import Stateful
 from tape_api import optimizer_files
-from tape_api.tensor import convert_to_tensor
+from tape_api.in_place import put
 from tape_api.trackable import Container, children, in_older_order, walk
 from tape_api.variable import Variable
 
@@ -44,9 +42,7 @@ class Restored:
         self._collect_slots(slots, by_place, waiting)
         for optimizer in self._of_keras.values():
             slots = optimizer_files.in_steps(optimizer, slots)
-        values = [convert_to_tensor(value) for _, value, _ in slots]
-        if slots:
-            step([v for v, _, _ in slots], lambda: values)
+        put([v for v, _, _ in slots], [value for _, value, _ in slots])
         self._done.update(number for _, _, number in slots)
         self._matched.update({id(v): v for v, _, _ in slots})
         for each, number in waiting:
@@ -115,7 +111,7 @@ class Restored:
         counter = held.get("_iterations")
         return counter is not None and "iter" not in held and counter.attributes[0].full_name == "iterations"
 
-    def _value(self, variable: Any, key: str) -> np.ndarray:
+    def _value(self, variable: Any, key: str) -> Any:
         stored, shape = self._reader.dtype(key), self._reader.shape(key)
         if not compatible(shape, shape_of(variable)):
             raise ShapeError(
@@ -127,7 +123,7 @@ class Restored:
                 f"the checkpoint has {key} in dtype {getattr(stored, 'name', stored)}, the variable {variable.name} is "
                 f"of dtype {variable.dtype.name}; no variable was changed"
             )
-        return np.asarray(self._reader.get_tensor(key))
+        return self._reader.stored(key)
 
     def assert_existing_objects_matched(self) -> Restored:
         """Raise AssertionError unless all variables that there are have been restored."""

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dualgrad.files.saver import BaseSaver
-from optim.slots import step
-from tape_api.tensor import convert_to_tensor
+from tape_api.in_place import held, put
 
 __all__ = ["Saver"]
 
@@ -50,7 +49,7 @@ class Saver(BaseSaver):
         super().__init__(var_list, **options)
 
     def _values(self, sess: Any, variables: Sequence[Any]) -> list[Any]:
-        return [variable.numpy() for variable in variables]
+        return [held(variable) for variable in variables]
 
     def _assign(self, sess: Any, variables: Sequence[Any], values: Sequence[Any]) -> None:
-        step(variables, lambda: [convert_to_tensor(v) for v in values])
+        put(variables, values)

@@ -87,14 +87,13 @@ def _of_stateful(obj: Stateful) -> dict[str, Any]:
 
 def _of_optimizer(optimizer: KerasOptimizer) -> dict[str, Any]:
     held: dict[str, Any] = {}
-    counters = optimizer._counters.all()
-    if counters:
+    if isinstance(optimizer.iterations, Variable):
         # Keras 2 calls it "iter"
-        held["_iterations"] = held["iter"] = counters[-1]
+        held["_iterations"] = held["iter"] = optimizer.iterations
     if isinstance(optimizer._learning_rate, Variable):
         held["_learning_rate"] = optimizer._learning_rate
     # by place, as Keras 3 has them: after those that have names
-    variables = [*optimizer._counted(), *[slot for *_, slot in optimizer.kept_slots()]]
+    variables = [*optimizer._counted(), *[slot for *_, slot in optimizer.kept_slots()], *optimizer._in_all()]
     if variables:
         held["_variables"] = Container({str(i): v for i, v in enumerate(variables)})
     return held

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dualgrad.extras.module import distinct
-from dualgrad.files import atomic, checkpoints, limits
+from dualgrad.files import atomic, checkpoints, hdf5, limits
 from dualgrad.keras.layers import Layer
 from dualgrad.keras.metrics import Metric
-from dualgrad.keras.models import Functional, Sequential
+from dualgrad.keras.models import Functional, Model, Sequential
 from dualgrad.keras.settings import layer_name
 from engine.core.detach import effect
 from engine.core.variable import Variable
 from engine.runtime.errors import InvalidArgumentError, NotFoundError
+from optim.loss_scaling import LossScaleOptimizer
 from optim.optimizer import Optimizer
-from tape_api import hdf5, optimizer_files
+from tape_api import optimizer_files
 from tape_api.checkpoint import Checkpoint
+from tape_api.in_place import held
 from tape_api.restored import NotRestored, Restored
 from tape_api.trackable import OURS
 
-Plan = list[tuple[Any, np.ndarray]]
+Plan = list[tuple[Any, Any]]
 _SAVED = (Layer, Metric, Optimizer)
 
 
@@ -41,11 +43,16 @@ def _parts(obj: Any, path: str = "", seen: set[int] | None = None) -> Iterator[t
     seen.add(id(obj))
     yield path, obj, _own(obj)
     if isinstance(obj, Optimizer):
+        if isinstance(obj, LossScaleOptimizer):
+            yield from _parts(obj.inner_optimizer, f"{path}inner_optimizer/", seen)
         return
+    attributes = dict(vars(obj))
     if isinstance(obj, (Sequential, Functional)):
         yield from _held(obj.layers, f"{path}layers/", seen)
-    for name in sorted(vars(obj), key=lambda name: (name.startswith("_"), name)):
-        value = vars(obj)[name]
+    elif isinstance(obj, Model):
+        attributes["layers"] = obj.layers  # Keras comes by it among the others, in the order of the alphabet
+    for name in sorted(attributes, key=lambda name: (name.startswith("_"), name)):
+        value = attributes[name]
         if name in OURS or name in ("_compiled_metrics", "_loss_tracker", "_losses_of_outputs"):
             continue
         if isinstance(value, _SAVED):
@@ -83,7 +90,7 @@ def fill_weights(file: Any, model: Any) -> None:
         group = file.create_group(f"{path}vars")
         if getattr(obj, "name", None):
             group.attrs["name"] = obj.name
-        arrays = optimizer_files.arrays(obj) if isinstance(obj, Optimizer) else [v.numpy() for v in variables]
+        arrays = optimizer_files.arrays(obj) if isinstance(obj, Optimizer) else map(held, variables)
         for i, array in enumerate(arrays):
             group[str(i)] = array
 
@@ -135,6 +142,30 @@ def _matched(what: str, variables: Sequence[Any], stored: Sequence[Any], skip_mi
     return []
 
 
+class _Shards:
+    """The groups of a file that Keras has cut in several, which a ``.weights.json`` lists."""
+
+    def __init__(self, path: str, stack: ExitStack) -> None:
+        with open(path, encoding="utf-8") as file:
+            listed = json.load(file)["weight_map"]
+        self._names = {
+            place.lstrip("/"): [names] if isinstance(names, str) else names for place, names in listed.items()
+        }
+        self._files: dict[str, Any] = {}
+        for name in sorted({name for names in self._names.values() for name in names}):
+            if os.path.basename(name) != name:
+                raise ValueError(f"{name!r} is no name of a file beside this one")
+            self._files[name] = stack.enter_context(hdf5.opened(os.path.join(os.path.dirname(path), name)))
+
+    def __contains__(self, place: str) -> bool:
+        return place in self._names
+
+    def get(self, place: str) -> dict[str, Any] | None:
+        """The arrays of a group by their numbers; None if there is none."""
+        groups = [self._files[name].get(place) for name in self._names.get(place, ())]
+        return {key: group[key] for group in groups if group is not None for key in group} or None
+
+
 # ---- older versions --------------------------------------------------------------------------------------------------
 
 
@@ -150,7 +181,7 @@ def fill_older(group: Any, model: Any) -> None:
         below = group.create_group(layer.name)
         below.attrs["weight_names"] = [name.encode() for name in names]
         for name, variable in zip(names, _of_layer(layer), strict=True):
-            below[name] = variable.numpy()
+            below[name] = held(variable)
 
 
 def fill_older_optimizer(file: Any, model: Any) -> None:
@@ -206,7 +237,8 @@ def save(model: Any, path: str) -> None:
     """Write the weights to a file, in Keras 3's layout if its name ends in ``.weights.h5``."""
     effect("it reads or writes a file")
     fill = fill_weights if path.endswith(".weights.h5") else fill_older
-    atomic.write(path, [hdf5.written(path, lambda file: fill(file, model))])
+    with atomic.writing(path) as file, hdf5.module(path).File(file, "w") as made:
+        fill(made, model)
 
 
 def load(model: Any, file: Any, path: str, by_name: bool = False, skip_mismatch: bool = False) -> None:
@@ -290,6 +322,11 @@ def load_weights(
         If the file is damaged, larger than its limit (`DUALGRAD_READ_LIMIT`), or has links or data in other files.
     """
     path = os.fspath(filepath)
+    if path.endswith(".weights.json"):
+        with limits.damage(path, InvalidArgumentError), ExitStack() as stack:
+            plan = _planned(_Shards(path, stack), model, skip_mismatch)
+        model.host.set_values([v for v, _ in plan], [a for _, a in plan])
+        return None
     if _is_hdf5(path) or (os.path.isfile(path) and not checkpoints.exists(path)):
         with hdf5.opened(path) as file:
             load(model, file, path, by_name, skip_mismatch)

@@ -24,6 +24,7 @@ OTHERS: dict[str, dict[str, str]] = {
         "dualgrad/autograph/analysis.py": "closures",
         "dualgrad/extras/ops/ctc.py": "children",
         "dualgrad/files/bundle.py": "_shards _slices entries",
+        "dualgrad/files/v1.py": "entries",
         "dualgrad/graph_functions/writing.py": "_handles",
         "dualgrad/migrate/census.py": "found",
         "dualgrad/migrate/check/inference.py": "before calls now",
@@ -99,6 +100,7 @@ OTHERS: dict[str, dict[str, str]] = {
         "tape_api/saved_model/loading.py": "_concrete",
         "tape_api/saved_model/saving.py": "_of_functions _written",
         "tape_api/tracing.py": "_differs _handles _outside",
+        "tape_api/weight_files.py": "_files",
     },
     "a table of an object or of the process that is keyed by identity or decides itself when to keep": {
         "dualgrad/autograph/conversion.py": "_OPERATORS",
@@ -114,7 +116,7 @@ OTHERS: dict[str, dict[str, str]] = {
     },
     "the same as long as the process is there": {
         "dualgrad/extras/arrays.py": "_of",
-        "dualgrad/files/crc32c.py": "_lists _tables",
+        "dualgrad/files/crc32c.py": "_tables",
         "dualgrad/files/summary_values.py": "_limits",
         "dualgrad/frontend/bound.py": "_class _known",
         "dualgrad/keras/models.py": "_functional_form",

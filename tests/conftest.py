@@ -22,8 +22,6 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
 
 # The matrices here are small; on a busy machine, BLAS threads waiting for each other take most of the time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# whatever was calibrated on this machine, tests see the plans that all machines make
-os.environ["DUALGRAD_TUNING"] = "0"
 # what each pass leaves of a program is checked
 os.environ.setdefault("DUALGRAD_VERIFY", "1")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -145,6 +146,15 @@ def placeholders(
 ) -> list[Any]:
     """One placeholder per array, its static shape being ``shape(array.shape)``."""
     return [trace.placeholder(Aval(shape(a.shape), aval_of_array(a).dtype)) for a in inputs]
+
+
+def at_once(work: Callable[[Any], None], given: Iterable[Any]) -> None:
+    """Call a function in a thread for each thing given, all at the same time."""
+    threads = [threading.Thread(target=work, args=(each,)) for each in given]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def run_with_open_shapes(session: Session, fetches: Any, feed_dict: Any) -> list[Any]:

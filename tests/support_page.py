@@ -40,8 +40,8 @@ stale.
   stands, float16 is tested too: it is kept, or refused with an error.
 """
 
-BATCHING = {"leading": "leading axes", "axis_param": "axes shifted", "lead_param": "leading axes"}
-REFUSES = {"_no_batch", "same_for_all", "_handle_batch"}
+BATCHING = {"axis_param": "axes shifted", **dict.fromkeys(("leading", "aligned", "like_first"), "leading axes")}
+REFUSES = {"refused", "_no_batch", "same_for_all", "_handle_batch"}
 """Batch rules that raise: the shape of the result would depend on the element of the batch."""
 
 

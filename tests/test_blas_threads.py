@@ -19,22 +19,26 @@ HEAD = """
 import ctypes, threading
 import numpy as np
 from engine.runtime import blas
-count = blas.thread_count()
+count, of_scipy = blas.thread_count(), blas.thread_count(True)
 calls = []
 
-def set(n):
-    calls.append(n)
-    count.set(n)
+def noted(count):
+    def set(n):
+        calls.append(n)
+        count.set(n)
 
-noted = blas._Count(ctypes.CFUNCTYPE(ctypes.c_int)(count.get), ctypes.CFUNCTYPE(None, ctypes.c_int)(set))
-blas.thread_count = lambda: noted
+    return blas._Count(ctypes.CFUNCTYPE(ctypes.c_int)(count.get), ctypes.CFUNCTYPE(None, ctypes.c_int)(set))
+
+counts = noted(count), noted(of_scipy or count)
+blas.thread_count = lambda of_scipy=False: counts[of_scipy]
 import tape_api as tf
-count.set(2)  # it may have as many as it is told, but begins with no more than there are cores
+for each in counts:
+    each.set(2)  # it may have as many as it is told, but begins with no more than there are cores
 
 def seen(f, *args):
     calls.clear()
     out = f(*args)
-    assert count.get() == 2, count.get()
+    assert [each.get() for each in counts] == [2, 2]
     return calls[:], np.asarray(out)
 
 def ones(*shape, dtype="float32"):
@@ -72,6 +76,53 @@ for name, (f, *args) in functions.items():
         assert made and made[::2] == [1] * (len(made) // 2) and made[1::2] == [2] * (len(made) // 2), (name, made)
 """,
         DUALGRAD_NATIVE=native,
+    )
+
+
+@pytest.mark.skipif(thread_count(True) is None, reason="SciPy has another BLAS")
+@pytest.mark.parametrize("native", ["1", "0"])
+def test_all_that_lapack_computes_takes_one_thread_in_all_modes(native: str) -> None:
+    run(
+        """
+a = ones(60, 60, dtype="float64")
+a = tf.matmul(a, a, transpose_b=True) / 60.0 + tf.eye(60, dtype=tf.float64)
+low, b, wide = tf.linalg.cholesky(a), ones(60, 40, dtype="float64"), ones(80, 50, dtype="float64")
+la = tf.linalg
+functions = {
+    "cholesky": (la.cholesky, a), "solve": (la.solve, a, b), "inv": (la.inv, a), "det": (la.det, a),
+    "slogdet": (lambda x: la.slogdet(x)[1], a), "eigh": (lambda x: la.eigh(x)[0], a), "eigvalsh": (la.eigvalsh, a),
+    "svd": (lambda x: la.svd(x)[0], wide), "values": (lambda x: la.svd(x, compute_uv=False), wide),
+    "qr": (lambda x: la.qr(x)[1], wide), "lu": (lambda x: la.lu(x)[0], a), "expm": (la.expm, a),
+    "sqrtm": (la.sqrtm, a), "logm": (la.logm, tf.cast(a, tf.complex128)), "pinv": (la.pinv, wide),
+    "lstsq": (la.lstsq, wide, ones(80, 3, dtype="float64")), "eig": (lambda x: la.eig(x)[0], a),
+    "eigvals": (la.eigvals, a), "triangle": (la.triangular_solve, low, b),
+    "cholesky_solve": (la.cholesky_solve, low, b),
+    "stack": (la.cholesky, tf.stack([a, a + tf.eye(60, dtype=tf.float64)])),
+}
+for name, (f, *args) in functions.items():
+    eager, by_tape = seen(f, *args)
+    g = tf.function(lambda *args: f(*args) * 1.0)
+    for _ in range(4):
+        compiled, by_function = seen(g, *args)
+    assert by_tape.tobytes() == by_function.tobytes(), name
+    for made in (eager, compiled):
+        assert made.count(1) == made.count(2) > 0, (name, made)
+    with blas.one_thread():
+        alone = np.asarray(f(*args))
+    assert alone.tobytes() == by_tape.tobytes(), name
+""",
+        DUALGRAD_NATIVE=native,
+    )
+
+
+def test_large_systems_and_tiny_ones_leave_the_threads_alone() -> None:
+    run(
+        """
+big, tiny = ones(500, 500), ones(6, 6)
+for x in (big, tiny):
+    for f in (tf.linalg.inv, tf.linalg.qr, tf.linalg.svd):
+        assert seen(lambda x: f(x)[0], x)[0] == []
+"""
     )
 
 

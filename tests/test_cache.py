@@ -18,6 +18,7 @@ import tape_api
 from engine.runtime.cache import Cache, cache_info, cached, clear_caches
 from tests import caches
 from tests.interrupts import interrupted
+from tests.support import at_once
 from tests.tapes import watching
 
 
@@ -116,11 +117,7 @@ def test_threads_share_one() -> None:
         except Exception as error:  # noqa: BLE001 - it is raised below
             wrong.append(error)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work, range(6))
     assert not wrong
     assert len(cache) <= 16
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import gc
 import sys
-import threading
 import warnings
 import weakref
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from engine.core.op import Op
 from engine.core.tape import Recording
 from engine.core.value import Value, address
 from engine.ops.arithmetic import add, multiply
+from tests.support import at_once
 from tests.tapes import gradient_in, watching
 
 needs_c = pytest.mark.skipif(in_c is None, reason="without the extension there is nothing to compare")
@@ -382,11 +382,7 @@ def test_each_thread_is_recorded_by_its_own_tapes() -> None:
                     y = y * 1.0 + x
             found[k] = tape.gradient(y, x).numpy().tolist()
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work, range(4))
     assert found == {k: [21.0] * 3 for k in range(4)}
 
 

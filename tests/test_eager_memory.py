@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import tracemalloc
 from collections.abc import Iterator
 from typing import Any
@@ -18,6 +17,7 @@ from engine.core.dtypes import float64
 from engine.core.eager import in_c, in_own_memory
 from engine.ops.trig import sin
 from engine.runtime import elementary
+from tests.support import at_once
 from tests.tapes import gradient_in
 from tests.test_eager_in_c import needs_c
 
@@ -155,9 +155,5 @@ def test_threads() -> None:
             found = gradient_in(x, lambda: tf.reduce_sum(x * x * x)).numpy()
             wrong.extend([number] * (not np.array_equal(found, np.full(6000, 3 * number**2))))
 
-    threads = [threading.Thread(target=work, args=(float(i),)) for i in range(1, 5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work, map(float, range(1, 5)))
     assert not wrong

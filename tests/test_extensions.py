@@ -13,6 +13,7 @@ from types import ModuleType
 
 import pytest
 
+from dualgrad.files.crc32c import in_c as checksums
 from engine.core import eager
 from engine.executor.extension import executor
 from engine.ops import small_product, windows
@@ -21,7 +22,9 @@ from engine.runtime.extension import _stale
 
 HOME = Path(__file__).resolve().parent.parent
 EXTENSIONS = [
-    found for found in (executor, eager.in_c, windows.in_c, small_product.in_c, elementary.in_c) if found is not None
+    found
+    for found in (executor, eager.in_c, windows.in_c, small_product.in_c, elementary.in_c, checksums)
+    if found is not None
 ]
 STALE = {
     "engine.executor._executor": "engine/executor/_executor.c=0123456789abcdef",
@@ -30,6 +33,7 @@ STALE = {
     "engine.ops._windows": None,
     "engine.ops._products": "engine/ops/_products.c=0123456789abcdef",
     "engine.runtime.elementary._elementary": "engine/runtime/elementary/steps.py=0123456789abcdef",
+    "engine.runtime._checksum": "engine/runtime/_checksum.c=0123456789abcdef",
 }
 by_name = pytest.mark.parametrize("found", EXTENSIONS, ids=lambda m: m.__name__)
 
@@ -70,6 +74,7 @@ def test_a_stale_extension_is_refused(name: str, built_from: str | None) -> None
 import sys, types
 sys.modules[{name!r}] = found = types.ModuleType({name!r})
 {built_from!r} and setattr(found, "BUILT_FROM", {built_from!r})
+import dualgrad.files.crc32c
 import tape_api as tf
 from engine.executor import status
 x = tf.constant([[[[2.0]]]])

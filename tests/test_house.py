@@ -124,7 +124,7 @@ def imported(node: ast.AST) -> tuple[list[str], bool]:
     """Modules that a piece of text imports or names, and whether it only names them.
 
     A string that names a module counts: with a dot in it anywhere, without one where it is handed to a function that
-    imports. So do the tables of what is loaded on first use: ``"graph_api.saving:Saver"``.
+    imports. So do the tables of what is loaded on first use, a row a line: ``graph_api.saving: | train.* | Saver``.
     """
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names], False
@@ -135,7 +135,7 @@ def imported(node: ast.AST) -> tuple[list[str], bool]:
     if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2].strip("_") in IMPORTERS:
         return [x.value for x in node.args if isinstance(x, ast.Constant) and isinstance(x.value, str)], False
     if isinstance(node, ast.Constant) and isinstance(node.value, str) and "." in node.value:
-        return [node.value.partition(":")[0]], True
+        return [re.split(":| \\| ", row)[0] for row in node.value.split("\n")], True
     return [], False
 
 
@@ -203,8 +203,8 @@ def test_modules_fit_in_the_head(folder: str) -> None:
 
 
 BUDGETS = {
-    "engine": 71_200, "dualgrad": 63_750, "graph_api": 22_050, "tape_api": 14_000, "bench": 10_450, "optim": 5_650,
-    "tests": 97_950,
+    "engine": 71_100, "dualgrad": 63_710, "graph_api": 21_950, "tape_api": 13_870, "bench": 9_800, "optim": 5_650,
+    "tests": 97_900,
 }  # fmt: skip
 """Lines of Python that a folder may have, stubs apart. They only fall: who adds takes away elsewhere."""
 

@@ -82,7 +82,7 @@ print(*found)
 
 FOUR = ("engine", "dualgrad", "optim", "graph_api", "tape_api")
 PACKAGES = ("dualgrad", "dualgrad.frontend", "optim")
-_TABLES = "common_names namespace rows scipy_modules tracebacks version1 version1_images"
+_TABLES = "common_names namespace rows scipy_modules tracebacks version1"
 
 
 def _of(package: str, names: str) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import itertools
 import pickle
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,7 +18,7 @@ from engine.ops.joining import concat, stack, unstack
 from engine.ops.scan import cumsum
 from engine.runtime import buffer_pool, elementary
 from graph_api.flow import python_call
-from tests.support import assert_same_bits
+from tests.support import assert_same_bits, at_once
 from tests.test_program import lowered, names
 from tests.test_program_passes import ALWAYS
 
@@ -143,11 +142,7 @@ def test_threads_have_memory_of_their_own() -> None:
             except AssertionError as error:
                 wrong.append(error)
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work, range(4))
     assert not wrong
 
 

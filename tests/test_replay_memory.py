@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import threading
 import tracemalloc
 import weakref
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 import tape_api as tf
 from engine.closed import replay
 from engine.closed.replay import COMPILE_AFTER, counters
+from tests.support import at_once
 from tests.tapes import watching
 from tests.test_replay import STEPS, forget_walks, taped, values
 
@@ -31,11 +31,7 @@ def test_threads_share_compiled_walks() -> None:
             if not np.allclose(got, np.cos(a) * a + np.sin(a), rtol=1e-5):
                 failures.append((number, i))
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    at_once(work, range(4))
     assert not failures
 
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
+import signal
 import subprocess
 import sys
+import threading
+import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import differential_evolution
 
 import graph_api
 import tape_api as tf
@@ -104,6 +109,92 @@ def test_other_processes(method: str) -> None:
         p = tf.for_scipy(square, np.ones(2))
         assert list(pool.map(slope, [np.ones(2), np.zeros(2)])) == [[2.0, 2.0], [0.0, 0.0]]
         assert [v.tolist() for v in pool.map(p.jac, [np.ones(2)])] == [[2.0, 2.0]]
+
+
+def _in_forks(count: int) -> None:
+    """Fork while two threads compute; each child computes, too, and must come to an end."""
+    stop = threading.Event()
+
+    def load() -> None:
+        while not stop.is_set():
+            slope(np.ones(3))
+            tf.for_scipy(square, np.ones(2)).hess(np.ones(2))
+
+    threads = [threading.Thread(target=load, daemon=True) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for i in range(count):
+            pid = os.fork()
+            if not pid:
+                code = 1
+                try:
+                    # of a number of its own, so that nothing that is kept answers
+                    cube = tf.transforms.grad(lambda x, i=i: tf.reduce_sum(x**3 + np.sin(x) * i))
+                    code = 0 if np.isfinite(cube(np.ones(2))).all() else 2
+                    tf.for_scipy(lambda x, i=i: tf.reduce_sum(x**2) * i, np.ones(2)).hess(np.ones(2))
+                finally:
+                    os._exit(code)
+            until = time.monotonic() + 60.0
+            while not (ended := os.waitpid(pid, os.WNOHANG))[0]:
+                if time.monotonic() > until:
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, 0)
+                    raise AssertionError(f"fork {i} hangs")
+                time.sleep(0.002)
+            assert ended[1] == 0, f"fork {i}"
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_forks_under_load_do_not_hang() -> None:
+    _in_forks(100)
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_workers_of_scipy(method: str) -> None:
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"no {method} here")
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        p = tf.for_scipy(square, np.ones(2))
+        bounds = [(-1.0, 1.0)] * 2
+        found = differential_evolution(p.fun, bounds, workers=pool.map, updating="deferred", maxiter=3, rng=0)
+        alone = differential_evolution(p.fun, bounds, updating="deferred", maxiter=3, rng=0)
+    np.testing.assert_array_equal(found.x, alone.x)
+
+
+def _sine(x: Any) -> Any:
+    return tf.reduce_sum(tf.sin(x))
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+def test_joblib(backend: str, tmp_path: Path) -> None:
+    joblib = pytest.importorskip("joblib")
+    points = [np.zeros(2), np.ones(2)]
+    p = tf.for_scipy(_sine, np.ones(2))
+    expected = [np.cos(x) for x in points]
+    found = joblib.Parallel(2, backend=backend)(joblib.delayed(p.jac)(x) for x in points)
+    np.testing.assert_array_equal(found, expected)
+    if backend != "multiprocessing":
+        # which ships by plain pickle what has no name
+        g = tf.transforms.grad(lambda x: tf.reduce_sum(tf.sin(x)))
+        found = joblib.Parallel(2, backend=backend)(joblib.delayed(g)(x) for x in points)
+        np.testing.assert_array_equal([y.numpy() for y in found], expected)
+    joblib.dump(p, tmp_path / "p.joblib")
+    np.testing.assert_array_equal(joblib.load(tmp_path / "p.joblib").jac(points[1]), expected[1])
+    assert joblib.hash(tf.constant(points[1])) == joblib.hash(tf.constant(points[1]))
+
+
+@pytest.mark.parametrize("scheduler", ["threads", "processes"])
+def test_dask(scheduler: str) -> None:
+    dask = pytest.importorskip("dask")
+    g = tf.transforms.grad(lambda x: tf.reduce_sum(tf.sin(x)))
+    (found,) = dask.compute([dask.delayed(g)(x) for x in (np.zeros(2), np.ones(2))], scheduler=scheduler)
+    np.testing.assert_array_equal([y.numpy() for y in found], np.cos([np.zeros(2), np.ones(2)]))
 
 
 def test_loky_runs_functions_of_a_program(tmp_path: Path) -> None:

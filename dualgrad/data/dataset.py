@@ -16,10 +16,12 @@ from dualgrad.data.stage import INFINITE, UNKNOWN, Stage
 from dualgrad.data.structure import (
     DatasetLeaf,
     avals,
+    batched,
     flat,
     mapped,
     of_arrays,
     packed,
+    width,
 )
 from engine.core.aval import Aval
 from engine.core.dtypes import as_dtype, int64
@@ -74,6 +76,33 @@ class BaseDataset:
         made = cls.__new__(cls._plain())
         BaseDataset.__init__(made, stage)
         return made
+
+    @classmethod
+    def _filled(
+        cls,
+        structure: Any,
+        left: Iterator[Any],
+        array: Callable[[Any], Any] = lambda x: x,
+        tensor: Callable[[Any], Any] = lambda x: x,
+    ) -> Any:
+        """A structure of what is left, each a `tensor` of it; those of a data set in it are each an `array`."""
+
+        def taken(leaf: Any) -> Any:
+            if isinstance(leaf, DatasetLeaf):
+                return cls._of(sources.Rows([array(next(left)) for _ in range(width(leaf))], batched(leaf.spec, None)))
+            return tensor(next(left))
+
+        return packed(structure, [taken(leaf) for leaf in flat(structure)])
+
+    @classmethod
+    def _arguments(
+        cls, leaves: Sequence[Any], spec: Any, before: Any, array: Callable[[Any], Any] = lambda x: x
+    ) -> tuple[Any, ...]:
+        """The arguments of a user's function: a tuple's items apart, and the state of a scan (`before`) in front."""
+        left = iter(leaves)
+        first = () if before is None else (cls._filled(before, left, array),)
+        element = cls._filled(spec, left, array)
+        return (*first, *element) if before is None and type(element) is tuple else (*first, element)
 
     @classmethod
     def _plain(cls) -> Any:

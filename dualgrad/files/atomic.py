@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import IO, Any
 
 from engine.runtime.errors import NotFoundError
 
@@ -26,6 +26,14 @@ _holding: set[tuple[int, str]] = set()
 
 
 def write(path: str | Path, parts: Iterable[Any]) -> None:
+    """Write a file of some parts, each bytes-like, as `writing` does."""
+    with writing(path) as file:
+        for part in parts:
+            file.write(part)
+
+
+@contextlib.contextmanager
+def writing(path: str | Path) -> Iterator[IO[bytes]]:
     """Write a file in one step: whoever looks, and whenever the machine stops, finds the old one or the new one.
 
     What killed processes have left of files half written is removed from the folder.
@@ -34,16 +42,14 @@ def write(path: str | Path, parts: Iterable[Any]) -> None:
     ----------
     path : str or Path
         Its folder is made if need be.
-    parts : iterable of bytes-like
     """
     target = Path(path)
     with contextlib.suppress(FileExistsError):
         target.parent.mkdir(parents=True)
     handle, name = _temporary(target)
     try:
-        with os.fdopen(handle, "wb") as file:
-            for part in parts:
-                file.write(part)
+        with os.fdopen(handle, "w+b") as file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
             os.chmod(name, 0o666 & ~_umask())

@@ -7,25 +7,33 @@ stands for a header. `dualgrad.files.table` has the layout of tables.
 from __future__ import annotations
 
 import glob
+import io
 import itertools
 import math
 import os
 import struct
+import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice, starmap
+from operator import call
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dualgrad.files import atomic, table
+from dualgrad.files import atomic, limits, table
 from dualgrad.files.crc32c import crc32c, masked
 from dualgrad.files.protos import BundleEntryProto, BundleHeaderProto, TensorSliceProto, VersionDef
 from dualgrad.files.tensors import STRING, as_bytes, data_type, dtype_name, numpy_dtype, shape_of, shape_proto
 from dualgrad.files.varints import read_varint, varint
+from engine.runtime.commit import commit
 from engine.runtime.errors import DataLossError, InvalidArgumentError, NotFoundError, UnimplementedError
 
 _VERSION = 1
+_LARGE, _BLOCK, _AT_ONCE = 1 << 16, 1 << 22, 1 << 30
+"""Bytes of a tensor from which on it is read into its place; that are checked at once; and read by one call."""
 
 
 def index_file(prefix: str) -> str:
@@ -46,7 +54,32 @@ def data_files(prefix: str) -> list[str]:
 # ---- reading ---------------------------------------------------------------------------------------------------------
 
 
-class BundleReader:
+class TensorReader:
+    """The names of the tensors of a checkpoint, and what is said of each."""
+
+    prefix: str
+    entries: dict[str, Any]
+
+    def has_tensor(self, name: str) -> bool:
+        """Whether there is a tensor of that name."""
+        return name in self.entries
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a tensor."""
+        with limits.damage(self.prefix):
+            return shape_of(self._entry(name).shape)
+
+    def names(self) -> list[str]:
+        """The names of the tensors, sorted."""
+        return sorted(self.entries)
+
+    def _entry(self, name: str) -> Any:
+        if name not in self.entries:
+            raise NotFoundError(f"Key {name} not found in checkpoint {self.prefix}")
+        return self.entries[name]
+
+
+class BundleReader(TensorReader):
     """The tensors of a checkpoint.
 
     Parameters
@@ -69,7 +102,7 @@ class BundleReader:
         self._slices: dict[bytes, BundleEntryProto] = {}
         self._count = self._read_index()
         self._shards: dict[int, Any] = {}
-        self._opening = threading.Lock()
+        self._reading = threading.Lock()
 
     def _read_index(self) -> int:
         header = None
@@ -88,26 +121,9 @@ class BundleReader:
             raise UnimplementedError(f"{self._file}: the format is version {header.version.min_consumer}, not 1")
         return header.num_shards
 
-    def has_tensor(self, name: str) -> bool:
-        """Whether there is a tensor of that name."""
-        return name in self.entries
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of a tensor."""
-        return shape_of(self._entry(name).shape)
-
     def data_type(self, name: str) -> int:
         """The DataType of a tensor."""
         return self._entry(name).dtype
-
-    def names(self) -> list[str]:
-        """The names of the tensors, sorted."""
-        return sorted(self.entries)
-
-    def _entry(self, name: str) -> BundleEntryProto:
-        if name not in self.entries:
-            raise NotFoundError(f"Key {name} not found in checkpoint {self.prefix}")
-        return self.entries[name]
 
     def tensor(self, name: str) -> np.ndarray:
         """A tensor; strings are bytes in an array of objects.
@@ -128,38 +144,126 @@ class BundleReader:
         count = sum(math.prod(shape_of(self._slices[key].shape)) for key in keys)
         if count != math.prod(shape):
             raise DataLossError(f"{self._file}: the parts of tensor {name!r} of shape {shape} have {count} elements")
-        parts = [self._tensor(self._slices[key], f"a part of tensor {name!r}") for key in keys]
+        first = [self._tensor(self._slices[key], f"a part of tensor {name!r}") for key in keys[:1]]
         out = np.zeros(shape, numpy_dtype(entry.dtype))
-        for part, values in zip(entry.slices, parts, strict=True):
-            out[slice_of(part)] = values
+        for part, key in zip(entry.slices, keys, strict=True):
+            out[slice_of(part)] = (
+                first.pop() if first else self._tensor(self._slices[key], f"a part of tensor {name!r}")
+            )
         return out
 
-    def _tensor(self, entry: BundleEntryProto, what: str) -> np.ndarray:
-        raw = self._bytes(entry, what)
-        shape, dtype = shape_of(entry.shape), numpy_dtype(entry.dtype)
-        if entry.dtype == STRING:
-            return _strings(raw, math.prod(shape), entry.crc32c, f"{self.prefix}: {what}").reshape(shape)
-        if len(raw) != math.prod(shape) * dtype.itemsize:
-            raise DataLossError(f"{self._file}: {what} of shape {shape} has {len(raw)} bytes")
-        if masked(crc32c(raw)) != entry.crc32c:
-            raise DataLossError(
-                f"{data_file(self.prefix, entry.shard_id, self._count)}: the checksum of {what} (bytes {entry.offset} "
-                f"to {entry.offset + entry.size}) is wrong: the file is damaged"
-            )
-        return np.frombuffer(raw, dtype.newbyteorder("<")).astype(dtype).reshape(shape)
+    def stored(self, name: str) -> Stored | None:
+        """A tensor as it lies in its file, whose bytes have the right checksum; None if it must be read as a whole."""
+        entry = self._entry(name)
+        if entry.size < _LARGE or entry.dtype == STRING or entry.slices or sys.byteorder != "little":
+            return None
+        stored = self._stored(entry, f"tensor {name!r}")
+        block, crc = memoryview(bytearray(min(entry.size, _BLOCK))), 0
+        for start in range(0, entry.size, _BLOCK):
+            part = block[: min(_BLOCK, entry.size - start)]
+            self._fill(stored, part, start)
+            crc = crc32c(part, crc)
+        self._check(stored, crc)
+        return stored
 
-    def _bytes(self, entry: BundleEntryProto, what: str) -> memoryview:
-        file = data_file(self.prefix, entry.shard_id, self._count)
-        with self._opening:
+    def _tensor(self, entry: BundleEntryProto, what: str) -> np.ndarray:
+        shape, dtype = shape_of(entry.shape), numpy_dtype(entry.dtype)
+        stored = self._stored(entry, what)
+        if entry.dtype == STRING:
+            raw = memoryview(bytearray(entry.size))
+            self._fill(stored, raw)
+            return _strings(raw, math.prod(shape), entry.crc32c, f"{self.prefix}: {what}").reshape(shape)
+        out = np.empty(shape, dtype.newbyteorder("<"))
+        raw = memoryview(out.reshape(-1).view(np.uint8).data)
+        self._fill(stored, raw)
+        self._check(stored, crc32c(raw))
+        return out.astype(dtype, copy=False)
+
+    def _stored(self, entry: BundleEntryProto, what: str) -> Stored:
+        """Where a tensor lies, as far as the file is as long as the index says."""
+        shape, dtype = shape_of(entry.shape), numpy_dtype(entry.dtype)
+        name = data_file(self.prefix, entry.shard_id, self._count)
+        with self._reading:
             if entry.shard_id not in self._shards:
-                if not Path(file).is_file():
-                    raise NotFoundError(f"{file}; No such file or directory")
-                empty = Path(file).stat().st_size == 0
-                self._shards[entry.shard_id] = b"" if empty else np.memmap(file, np.uint8, "r")
-        held = self._shards[entry.shard_id]
-        if not 0 <= entry.offset <= entry.offset + entry.size <= len(held):
-            raise DataLossError(f"{file}: the file has {len(held)} bytes; {what} ends at {entry.offset + entry.size}")
-        return memoryview(held)[entry.offset : entry.offset + entry.size]
+                if not Path(name).is_file():
+                    raise NotFoundError(f"{name}; No such file or directory")
+                # held open, so that it can be read when another checkpoint has taken its place
+                number = os.open(name, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+                self._shards[entry.shard_id] = io.FileIO(number, closefd=False)
+                weakref.finalize(self._shards[entry.shard_id], os.close, number)
+        file = self._shards[entry.shard_id]
+        length, end = os.fstat(file.fileno()).st_size, entry.offset + entry.size
+        if not 0 <= entry.offset <= end <= length:
+            raise DataLossError(f"{name}: the file has {length} bytes; {what} ends at {end}")
+        if entry.dtype != STRING and entry.size != math.prod(shape) * dtype.itemsize:
+            raise DataLossError(f"{self._file}: {what} of shape {shape} has {entry.size} bytes")
+        return Stored(what, shape, dtype, name, file, entry.offset, entry.size, entry.crc32c)
+
+    def _fill(self, stored: Stored, room: memoryview, start: int = 0) -> None:
+        with self._reading:
+            stored.require_all(list(starmap(call, stored.reads(room, start))), len(room))
+
+    def _check(self, stored: Stored, crc: int) -> None:
+        if masked(crc) != stored.crc:
+            raise DataLossError(
+                f"{stored.name}: the checksum of {stored.what} (bytes {stored.offset} to "
+                f"{stored.offset + stored.size}) is wrong: the file is damaged"
+            )
+
+
+class Stored(NamedTuple):
+    """A tensor that lies in a file, where its bytes are looked for only when there is room for them.
+
+    Attributes
+    ----------
+    what : str
+        For messages.
+    shape, dtype
+        As of an array.
+    name, file
+        The file.
+    offset, size, crc : int
+        Where its bytes are, and their checksum.
+    """
+
+    what: str
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    name: str
+    file: Any
+    offset: int
+    size: int
+    crc: int = 0
+
+    def reads(self, room: memoryview, start: int = 0) -> list[tuple[Any, ...]]:
+        """Calls of C functions, by turns one that goes to a place, and one that reads from there and says how much."""
+        calls: list[tuple[Any, ...]] = []
+        for at in range(0, len(room), _AT_ONCE):
+            calls += [(self.file.seek, self.offset + start + at), (self.file.readinto, room[at : at + _AT_ONCE])]
+        return calls
+
+    def array(self) -> np.ndarray:
+        """The tensor as an array."""
+        out = np.empty(self.shape, self.dtype)
+        read_into([(self, out)], ())
+        return out
+
+    def require_all(self, results: Sequence[int], size: int) -> None:
+        """Raise DataLossError unless `reads` has read so much."""
+        if sum(results[1::2]) != size:
+            raise DataLossError(f"{self.name}: the file was cut while {self.what} was read")
+
+
+def read_into(places: Sequence[tuple[Stored, np.ndarray]], writes: Iterable[tuple[Any, ...]]) -> None:
+    """Read tensors into memory, and make the changes by which it is found, as `engine.runtime.commit` makes them.
+
+    No interrupt comes between two reads. Who finds the memory after one that came later finds the new values.
+    """
+    calls = [stored.reads(memoryview(out.reshape(-1).view(np.uint8).data)) for stored, out in places]
+    results = iter(list(starmap(call, chain.from_iterable(calls))))
+    commit(writes)
+    for (stored, _), made in zip(places, calls, strict=True):
+        stored.require_all(list(islice(results, len(made))), stored.size)
 
 
 def _strings(raw: Any, count: int, expected: int, what: str) -> np.ndarray:

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dualgrad.files import atomic, bundle, limits
+import numpy as np
+
+from dualgrad.files import atomic, bundle, limits, v1
 from dualgrad.files.bundle import BundleReader, index_file
 from dualgrad.files.tensors import dtype_name
 from dualgrad.files.text_format import quoted
-from dualgrad.files.v1 import V1Reader
 from engine.core.dtypes import DType, as_dtype
 from engine.core.operands import Array, Operand
 from engine.runtime.errors import DataLossError, NotFoundError
@@ -44,13 +45,13 @@ class CheckpointReader:
     def __init__(self, filepattern: str) -> None:
         prefix = os.fspath(filepattern)
         is_bundle = Path(index_file(prefix)).is_file()
-        if not is_bundle and not Path(prefix).is_file():
+        if not is_bundle and not v1.files(prefix):
             raise NotFoundError(
                 f"Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {prefix}"
             )
         self.prefix = prefix
         with limits.damage(prefix):
-            self._reader: Any = BundleReader(prefix) if is_bundle else V1Reader(prefix)
+            self._reader: Any = BundleReader(prefix) if is_bundle else v1.V1Reader(prefix)
 
     def has_tensor(self, tensor_str: str) -> bool:
         """Whether there is a tensor of that name."""
@@ -70,6 +71,12 @@ class CheckpointReader:
             array = self._reader.tensor(tensor_str)
         return array[()] if array.ndim == 0 else array
 
+    def stored(self, name: str) -> bundle.Stored | Array:
+        """A tensor that is not damaged: where it lies if it can be read into its place, else as an array."""
+        with limits.damage(self.prefix):
+            found = self._reader.stored(name) if isinstance(self._reader, BundleReader) else None
+        return np.asarray(self.get_tensor(name)) if found is None else found
+
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
         """The shapes of all tensors."""
         return {name: list(self.shape(name)) for name in self._reader.names()}
@@ -88,9 +95,7 @@ class CheckpointReader:
 
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of a tensor."""
-        with limits.damage(self.prefix):
-            shape: tuple[int, ...] = self._reader.shape(name)
-            return shape
+        return self._reader.shape(name)
 
     def debug_string(self) -> bytes:
         """Names, dtypes and shapes, a line each."""
@@ -105,7 +110,7 @@ def exists(prefix: str) -> bool:
         return False
     if glob.glob(glob.escape(prefix) + ".index") or glob.glob(prefix + ".index"):
         return True
-    return Path(prefix).is_file() and Path(prefix).name != STATE_FILE
+    return Path(prefix).name != STATE_FILE and bool(v1.files(prefix))
 
 
 def resolved(ckpt_dir_or_file: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -57,7 +58,13 @@ def require(size: int, path: Any, what: str) -> None:
 
 
 def member(archive: zipfile.ZipFile, name: str, path: Any) -> bytes:
-    """The contents of a member of a zip archive, no more than it announces.
+    """The contents of a member of a zip archive, no more than it announces; see `unpacked`."""
+    with unpacked(archive, name, path) as file:
+        return file.read()
+
+
+def unpacked(archive: zipfile.ZipFile, name: str, path: Any) -> Any:
+    """A temporary file with the contents of a member of a zip archive, no more than it announces.
 
     Raises
     ------
@@ -69,11 +76,20 @@ def member(archive: zipfile.ZipFile, name: str, path: Any) -> bytes:
         require(info.file_size, path, name)
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise DataLossError(f"{path}: {name} is compressed in a way that is not read ({info.compress_type})")
-        with archive.open(info) as file:
-            data = file.read(info.file_size + 1)
-        if len(data) != info.file_size:
-            raise DataLossError(f"{path}: {name} has {len(data)} bytes, not the {info.file_size} that are announced")
-        return data
+        made = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - the caller closes it
+        try:
+            with archive.open(info) as file:
+                size = 0
+                while size <= info.file_size and (data := file.read(1 << 20)):
+                    made.write(data)
+                    size += len(data)
+            if size != info.file_size:
+                raise DataLossError(f"{path}: {name} has {size} bytes, not the {info.file_size} that are announced")
+            made.seek(0)
+        except BaseException:
+            made.close()
+            raise
+        return made
 
 
 _left: ContextVar[tuple[Any, list[int]] | None] = ContextVar("left", default=None)

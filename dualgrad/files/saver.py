@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dualgrad.files import bundle, checkpoints
+from dualgrad.files import atomic, bundle, checkpoints
 from dualgrad.files.graph_protos import SaverDef
 from dualgrad.files.object_graph import keys_by_full_name
 from engine.core.aval import compatible, format_shape
@@ -59,7 +59,7 @@ def checkpoint_name(variable: Any) -> str:
     return str(getattr(variable, "saved_as", None) or variable.name.removesuffix(":0"))
 
 
-def restored_values(save_path: str, variables: Mapping[str, Variable]) -> list[np.ndarray]:
+def restored_values(save_path: str, variables: Mapping[str, Variable]) -> list[np.ndarray | bundle.Stored]:
     """The values that a checkpoint has for some variables, all of them examined before any is used.
 
     Raises
@@ -86,7 +86,7 @@ def restored_values(save_path: str, variables: Mapping[str, Variable]) -> list[n
         )
     for name, variable in variables.items():
         check_fits(reader, keys[name], variable, save_path)
-    return [np.asarray(reader.get_tensor(key)) for key in keys.values()]
+    return [reader.stored(key) for key in keys.values()]
 
 
 def check_fits(reader: checkpoints.CheckpointReader, key: str, variable: Any, save_path: str) -> None:
@@ -283,15 +283,17 @@ class BaseSaver:
             return None
         if folder:
             Path(folder).mkdir(exist_ok=True)
+        graph = self._graph_file() if write_meta_graph else b""  # it may be refused, before anything is written
         bundle.write(path, dict(zip(variables, values, strict=True)))
-        if write_meta_graph:
-            self._write_graph(f"{path}.{meta_graph_suffix}")
+        if graph:
+            atomic.write(f"{path}.{meta_graph_suffix}", [graph])
         if write_state:
             self._keep(path, folder, latest_filename, meta_graph_suffix)
         return path
 
-    def _write_graph(self, path: str) -> None:
-        """Save the graph too, where there is one."""
+    def _graph_file(self) -> bytes:
+        """The graph's file, where there is a graph."""
+        return b""
 
     def _keep(self, path: str, folder: str, latest_filename: str, meta_graph_suffix: str) -> None:
         """Say that a checkpoint is the newest, and remove those that are too old."""

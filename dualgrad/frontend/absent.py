@@ -7,195 +7,138 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-_ESTIMATOR = "estimators are out of scope: build the graph and call session.run in a loop of your own, or use keras"
-_DEVICES = "there is one device, the CPU of this machine: leave out what places work on others"
-_CLUSTER = "training on several machines is out of scope: run the program as one process"
-_SEQ2SEQ = "sequence-to-sequence decoders are out of scope: write the loop with nn.raw_rnn, while_loop or scan"
-_KERNELS = "kernels compiled for TensorFlow do not run here: `primitive` makes an op of a NumPy function"
-_SERVING = "exporting for TensorFlow Serving is out of scope: keep variables with train.Saver or train.Checkpoint"
+from dualgrad.frontend.rows import rows
 
-_OPERATORS = (
-    "operators without their matrix are out of scope: use linalg.matvec, linalg.tridiagonal_solve and their like, or "
-    "experimental.scipy.sparse.linalg.custom_linear_solve of a function that multiplies"
-)
-_OPERATOR_KINDS = (
-    *("", "Adjoint", "BlockDiag", "BlockLowerTriangular", "Circulant", "Circulant2D", "Circulant3D", "Composition"),
-    *("Diag", "FullMatrix", "Householder", "Identity", "Inversion", "Kronecker", "LowRankUpdate", "LowerTriangular"),
-    *("Permutation", "ScaledIdentity", "Toeplitz", "Tridiag", "Zeros"),
-)
-_SIGNALS = "of signals there are Fourier transforms: the functions of scipy.fft, and dct among them, take tensors"
-_MORPHOLOGY = "morphology is out of scope: reduce_max of image.extract_patches is a dilation, up to the filter"
-_FRACTIONAL = "fractional pools are out of scope: use nn.max_pool, nn.avg_pool, or gather windows of your own"
-_SPACES = "dilations by hand are out of scope: nn.convolution and space_to_batch_nd take what they need"
-_PROXIMAL = "proximal steps are out of scope: use train.FtrlOptimizer, which shrinks by L1 and L2 as well"
-_EVALUATION = "loops over checkpoints are out of scope: ask train.latest_checkpoint, and restore with train.Saver"
-_OPTIMIZE_LOSS = "use an optimizer's compute_gradients, clip_by_global_norm and apply_gradients"
-_MOMENTS = "use nn.moments, or reduce_sum of what counts with weights of your own"
-_ORDERED = "compare x[:-1] with x[1:] by less_equal or less, and take reduce_all"
-_IN_PARTS = "variables in parts are out of scope: leave out `partitioner`; savers read a checkpoint's parts as a whole"
-_ROWS_OF_SPARSE = "write sparse tensors one by one with io.serialize_sparse, or as features of train.Example"
-_TRIDIAGONAL = "of matrices of few diagonals there is linalg.tridiagonal_solve: multiply slices by diagonals"
-_STATIC = "use nn.bidirectional_dynamic_rnn, or nn.static_rnn of the inputs and of the reversed inputs"
-_FAMILIES = "out of scope: write the logarithm of the density, or use scipy.stats, whose functions take tensors"
-_OPTIMIZERS = "out of scope: use keras.optimizers, which take graphs' variables too, or train.ExponentialMovingAverage"
-_HASHES = "layers that hash are out of scope: use StringLookup, IntegerLookup, or strings.to_hash_bucket_fast before"
-_OF_KERAS = (
-    *("layers.ConvLSTM1D", "layers.ConvLSTM2D", "layers.ConvLSTM3D", "layers.GroupQueryAttention", "losses.Dice"),
-    *("losses.Tversky", "losses.dice", "losses.tversky", "metrics.PrecisionAtRecall", "metrics.R2Score"),
-    *("metrics.RecallAtPrecision", "metrics.SensitivityAtSpecificity", "metrics.SpecificityAtSensitivity"),
-)
-_PARTIAL = (
-    "a run has one set of feeds: fetch what the first part computes with session.run, and feed those tensors, with "
-    "what else there is, to a second session.run (any tensor can be fed)"
-)
-
-ABSENT: dict[str, str] = {
-    "estimator": _ESTIMATOR,
-    "contrib.learn": _ESTIMATOR,
-    "contrib.estimator": _ESTIMATOR,
-    "feature_column": "feature columns belong to estimators, which are out of scope: compute features with NumPy",
-    "python.estimator": _ESTIMATOR,
-    "python.feature_column": "feature columns belong to estimators, which are out of scope",
-    "python.tpu": _DEVICES,
-    "tpu": _DEVICES,
-    "contrib.tpu": _DEVICES,
-    "contrib.nccl": _DEVICES,
-    "contrib.staging": _DEVICES,
-    "contrib.cudnn_rnn": "there is one device, the CPU of this machine: use nn.rnn_cell and nn.dynamic_rnn",
-    "distribute": "one device of one machine is what there is: use distribute.MirroredStrategy, with one replica",
-    "contrib.distribute": _CLUSTER,
-    "contrib.cluster_resolver": _CLUSTER,
-    "distribute.Server": _CLUSTER,
-    "distribute.ParameterServerStrategy": _CLUSTER,
-    "distribute.experimental.ParameterServerStrategy": _CLUSTER,
-    "distribute.coordinator": _CLUSTER,
-    "distribute.TPUStrategy": _DEVICES,
-    "config.experimental_connect_to_cluster": _CLUSTER,
-    "config.experimental_connect_to_host": _CLUSTER,
-    "experimental.dtensor": "tensors laid out over several devices are out of scope: there is one, the CPU",
-    "keras.dtensor": "removed from TensorFlow; there is one device, the CPU",
-    "train.ClusterSpec": _CLUSTER,
-    "train.Server": _CLUSTER,
-    "train.ServerDef": _CLUSTER,
-    "train.ClusterDef": _CLUSTER,
-    "train.replica_device_setter": _CLUSTER,
-    "train.SyncReplicasOptimizer": _CLUSTER,
-    "train.AdagradDAOptimizer": "dual averaging is out of scope: use train.FtrlOptimizer, which is sparse as well",
-    **dict.fromkeys(("train.ProximalAdagradOptimizer", "train.ProximalGradientDescentOptimizer"), _PROXIMAL),
-    "train.checkpoints_iterator": _EVALUATION,
-    "contrib.training": "nothing of it is here: use argparse.Namespace for HParams, and train.latest_checkpoint",
-    **dict.fromkeys(("contrib.layers.optimize_loss", "contrib.slim.optimize_loss"), _OPTIMIZE_LOSS),
-    "distribute.cluster_resolver.UnionResolver": "put all addresses into one SimpleClusterResolver",
-    "contrib.opt.LookaheadOptimizer": "keep a copy of the variables, and assign to both every few steps",
-    **dict.fromkeys(("keras.layers.Hashing", "keras.layers.HashedCrossing"), _HASHES),
-    **dict.fromkeys((f"keras.{name}" for name in _OF_KERAS), "out of scope, for want of use: write it as a subclass"),
-    "train.Supervisor": "supervisors are out of scope: use train.MonitoredTrainingSession, or Session and Saver",
-    "contrib.training.HParams": "hyperparameters are out of scope: use argparse.Namespace, or types.SimpleNamespace",
-    "contrib.seq2seq": ("beam search and attention are out of scope: decode with BasicDecoder, or write a while_loop"),
-    "contrib.legacy_seq2seq": _SEQ2SEQ,
-    "contrib.rnn": "of cells there are those of nn.rnn_cell: put layers around them, and stack them with MultiRNNCell",
-    "nn.seq2seq": _SEQ2SEQ,
-    "contrib.slim.nets": "ready-made networks are out of scope: build them with layers or contrib.slim",
-    "keras.models.load_model": "in graphs: build the model by its own code, and keep variables with train.Saver",
-    "keras.applications": "of ready-made networks tape_api has VGG, MobileNet, InceptionV3, Xception: build others",
-    "contrib.eager": "graphs have none: use tape_api (`--api 2`), tf.Variable, tf.GradientTape, tf.keras.Model",
-    **dict.fromkeys(
-        (f"nn.{name}" for name in ("weighted_moments", "sufficient_statistics", "normalize_moments")), _MOMENTS
-    ),
-    "nn.log_poisson_loss": "write exp(log_input) - log_input * targets, or use keras.losses.poisson",
-    "nn.relu_layer": "use nn.relu of nn.xw_plus_b",
-    "nn.batch_norm_with_global_normalization": "use nn.batch_normalization",
-    "nn.conv_transpose": "use nn.conv1d_transpose, nn.conv2d_transpose or nn.conv3d_transpose",
-    "nn.collapse_repeated": "out of scope: nn.ctc_greedy_decoder merges what repeats",
-    **dict.fromkeys(("math.approx_max_k", "nn.approx_max_k"), "use math.top_k, which is exact and as fast here"),
-    **dict.fromkeys(("math.approx_min_k", "nn.approx_min_k"), "use math.top_k of the negative numbers"),
-    "math.reciprocal_no_nan": "use math.divide_no_nan(1, x)",
-    **{
-        f"{where}{name}": _ORDERED
-        for where in ("", "math.", "debugging.")
-        for name in ("is_non_decreasing", "is_strictly_increasing")
-    },
-    "batch_gather": "use gather with `batch_dims`",
-    "guarantee_const": "there is nothing to promise: leave it out",
-    "is_symbolic_tensor": "ask executing_eagerly(), or whether a tensor has `numpy`",
-    **{
-        f"{where}assert_{name}": "write the check in Python: isinstance, or a comparison of dtypes"
-        for where in ("", "debugging.")
-        for name in ("proper_iterable", "same_float_dtype")
-    },
-    **dict.fromkeys(("linalg.tridiagonal_matmul", "linalg.banded_triangular_solve"), _TRIDIAGONAL),
-    **dict.fromkeys(("fixed_size_partitioner", "variable_axis_size_partitioner"), _IN_PARTS),
-    "min_max_variable_partitioner": _IN_PARTS,
-    **dict.fromkeys(("io.serialize_many_sparse", "io.deserialize_many_sparse"), _ROWS_OF_SPARSE),
-    **dict.fromkeys(("serialize_many_sparse", "deserialize_many_sparse"), _ROWS_OF_SPARSE),
-    **dict.fromkeys(("sparse.to_indicator", "sparse_to_indicator"), "use scatter_nd, or one_hot and reduce_any"),
-    **dict.fromkeys(("sparse.reset_shape", "sparse_reset_shape"), "make SparseTensor(x.indices, x.values, shape)"),
-    **dict.fromkeys(("sparse.split", "sparse_split"), "use sparse.slice for each part"),
-    **dict.fromkeys(("sparse.segment_sqrt_n", "sparse_segment_sqrt_n"), "gather rows, and use unsorted_segment_sqrt_n"),
-    **{
-        f"sparse{dot}reduce_{which}_sparse": "reduce the values by their rows with unsorted_segment_sum or _max"
-        for dot in "._"
-        for which in ("sum", "max")
-    },
-    **dict.fromkeys(("op_scope", "variable_op_scope"), "use name_scope and variable_scope with `values`"),
-    "no_regularizer": "leave `regularizer` out",
-    "convert_to_tensor_or_indexed_slices": "use convert_to_tensor, unless it is an IndexedSlices already",
-    **dict.fromkeys(("nest.flatten_dict_items", "nest.assert_shallow_structure"), "use nest.flatten_up_to"),
-    **{
-        f"contrib.opt.{name}Optimizer": _OPTIMIZERS
-        for name in ("Nadam", "AdaMax", "LazyAdam", "AdamW", "MomentumW", "LARS", "MovingAverage")
-    },
-    **dict.fromkeys(("distribute.NcclAllReduce", "distribute.ReductionToOneDevice"), _DEVICES),
-    "image.image_gradients": "subtract slices: image[:, 1:] - image[:, :-1]",
-    "sparse.map_values": "use x.with_values(function(x.values))",
-    "graph_util.remove_training_nodes": "import_graph_def leaves out nothing: use graph_util.extract_sub_graph",
-    "summary.tensor_summary": "use summary.histogram or summary.text",
-    "train.LooperThread": "use threading.Thread, and train.Coordinator to stop it",
-    **dict.fromkeys(("nn.static_bidirectional_rnn", "contrib.rnn.static_bidirectional_rnn"), _STATIC),
-    **dict.fromkeys(("nn.rnn_cell.DeviceWrapper", "contrib.rnn.DeviceWrapper"), _DEVICES),
-    **{
-        f"{where}distributions.{name}": _FAMILIES
-        for where in ("", "contrib.")
-        for name in ("StudentT", "Laplace", "Multinomial", "DirichletMultinomial")
-    },
-    **dict.fromkeys(("keras.datasets.reuters", "keras.datasets.california_housing"), "read the file with numpy.load"),
-    "contrib.bayesflow": "removed before TensorFlow 1.15",
-    "contrib.lite": "converting models for phones is out of scope",
-    "lite": "converting models for phones is out of scope",
-    "contrib.tensorrt": _DEVICES,
-    "experimental.dlpack": "there is no device memory to share: x.numpy() and tf.constant(array) do",
-    "lookup.experimental": "tables that change are out of scope: use lookup.StaticHashTable, or a dict",
-    "lookup": "in graphs, hash tables are out of scope: look words up with a dict before feeding",
-    "contrib.lookup": "hash tables are out of scope: look words up with a dict before feeding",
-    "saved_model.save": _SERVING,
-    "linalg.experimental.conjugate_gradient": _OPERATORS,
-    **dict.fromkeys((f"linalg.LinearOperator{kind}" for kind in _OPERATOR_KINDS), _OPERATORS),
-    "signal": _SIGNALS,
-    "spectral": _SIGNALS,
-    **dict.fromkeys(("nn.dilation2d", "nn.erosion2d"), _MORPHOLOGY),
-    **dict.fromkeys(("nn.fractional_max_pool", "nn.fractional_avg_pool"), _FRACTIONAL),
-    **dict.fromkeys(("nn.with_space_to_batch", "required_space_to_batch_paddings"), _SPACES),
-    "nn.isotonic_regression": "make a `primitive` of scipy.optimize.isotonic_regression",
-    "contrib.distributions": "there are those of tf.distributions: write a density, or use scipy.stats",
-    "quantization": "quantized kernels are out of scope",
-    "contrib.quantize": "quantized kernels are out of scope",
-    "audio": "sound files are out of scope: read them with scipy.io.wavfile",
-    "contrib.ffmpeg": "sound files are out of scope: read them with scipy.io.wavfile",
-    "load_op_library": _KERNELS,
-    "load_library": _KERNELS,
-    "raw_ops": "raw ops are TensorFlow's own: use the function of the public API that calls the op",
-    "xla": "there is no compiler to choose: every run is optimized",
-    "contrib.compiler": "there is no compiler to choose: every run is optimized",
-    "profiler": "TensorFlow's profiler is out of scope: use cProfile, or time.perf_counter around session.run",
-    "summary.trace_on": "TensorFlow's profiler is out of scope: use cProfile, or time.perf_counter around steps",
-    "summary.trace_export": "TensorFlow's profiler is out of scope: use cProfile, or time.perf_counter around steps",
-    "data.experimental.make_csv_dataset": (
-        "in graphs: read the file with NumPy or pandas, and use data.Dataset.from_tensor_slices"
-    ),
-    "Session.partial_run": _PARTIAL,
-    "Session.partial_run_setup": _PARTIAL,
-    "ragged": "little is done with ragged tensors: pad them (RaggedTensor.to_tensor), and mask with sequence_mask",
-}
+ABSENT: dict[str, str] = {name: why for names, why in rows("""
+estimator contrib.learn contrib.estimator python.estimator | estimators are out of scope: build the graph and call
+ session.run in a loop of your own, or use keras
+feature_column | feature columns belong to estimators, which are out of scope: compute features with NumPy
+python.feature_column | feature columns belong to estimators, which are out of scope
+python.tpu tpu contrib.tpu contrib.nccl contrib.staging distribute.TPUStrategy distribute.NcclAllReduce
+ distribute.ReductionToOneDevice nn.rnn_cell.DeviceWrapper contrib.rnn.DeviceWrapper contrib.tensorrt | there is one
+ device, the CPU of this machine: leave out what places work on others
+contrib.cudnn_rnn | there is one device, the CPU of this machine: use nn.rnn_cell and nn.dynamic_rnn
+distribute | one device of one machine is what there is: use distribute.MirroredStrategy, with one replica
+contrib.distribute contrib.cluster_resolver distribute.Server distribute.ParameterServerStrategy
+ distribute.experimental.ParameterServerStrategy distribute.coordinator config.experimental_connect_to_cluster
+ config.experimental_connect_to_host train.ClusterSpec train.Server train.ServerDef train.ClusterDef
+ train.replica_device_setter train.SyncReplicasOptimizer | training on several machines is out of scope: run the
+ program as one process
+experimental.dtensor | tensors laid out over several devices are out of scope: there is one, the CPU
+keras.dtensor | removed from TensorFlow; there is one device, the CPU
+train.AdagradDAOptimizer | dual averaging is out of scope: use train.FtrlOptimizer, which is sparse as well
+train.ProximalAdagradOptimizer train.ProximalGradientDescentOptimizer | proximal steps are out of scope: use
+ train.FtrlOptimizer, which shrinks by L1 and L2 as well
+train.checkpoints_iterator | loops over checkpoints are out of scope: ask train.latest_checkpoint, and restore with
+ train.Saver
+contrib.training | nothing of it is here: use argparse.Namespace for HParams, and train.latest_checkpoint
+contrib.layers.optimize_loss contrib.slim.optimize_loss | use an optimizer's compute_gradients, clip_by_global_norm and
+ apply_gradients
+distribute.cluster_resolver.UnionResolver | put all addresses into one SimpleClusterResolver
+contrib.opt.LookaheadOptimizer | keep a copy of the variables, and assign to both every few steps
+keras.layers.Hashing keras.layers.HashedCrossing | layers that hash are out of scope: use StringLookup, IntegerLookup,
+ or strings.to_hash_bucket_fast before
+keras.layers.ConvLSTM1D keras.layers.ConvLSTM2D keras.layers.ConvLSTM3D keras.layers.GroupQueryAttention
+ keras.losses.Dice keras.losses.Tversky keras.losses.dice keras.losses.tversky keras.metrics.PrecisionAtRecall
+ keras.metrics.R2Score keras.metrics.RecallAtPrecision keras.metrics.SensitivityAtSpecificity
+ keras.metrics.SpecificityAtSensitivity | out of scope, for want of use: write it as a subclass
+train.Supervisor | supervisors are out of scope: use train.MonitoredTrainingSession, or Session and Saver
+contrib.training.HParams | hyperparameters are out of scope: use argparse.Namespace, or types.SimpleNamespace
+contrib.seq2seq | beam search and attention are out of scope: decode with BasicDecoder, or write a while_loop
+contrib.legacy_seq2seq nn.seq2seq | sequence-to-sequence decoders are out of scope: write the loop with nn.raw_rnn,
+ while_loop or scan
+contrib.rnn | of cells there are those of nn.rnn_cell: put layers around them, and stack them with MultiRNNCell
+contrib.slim.nets | ready-made networks are out of scope: build them with layers or contrib.slim
+keras.models.load_model | in graphs: build the model by its own code, and keep variables with train.Saver
+keras.applications | of ready-made networks tape_api has VGG, MobileNet, InceptionV3, Xception: build others
+contrib.eager | graphs have none: use tape_api (`--api 2`), tf.Variable, tf.GradientTape, tf.keras.Model
+nn.weighted_moments nn.sufficient_statistics nn.normalize_moments | use nn.moments, or reduce_sum of what counts with
+ weights of your own
+nn.log_poisson_loss | write exp(log_input) - log_input * targets, or use keras.losses.poisson
+nn.relu_layer | use nn.relu of nn.xw_plus_b
+nn.batch_norm_with_global_normalization | use nn.batch_normalization
+nn.conv_transpose | use nn.conv1d_transpose, nn.conv2d_transpose or nn.conv3d_transpose
+nn.collapse_repeated | out of scope: nn.ctc_greedy_decoder merges what repeats
+math.approx_max_k nn.approx_max_k | use math.top_k, which is exact and as fast here
+math.approx_min_k nn.approx_min_k | use math.top_k of the negative numbers
+math.reciprocal_no_nan | use math.divide_no_nan(1, x)
+is_non_decreasing is_strictly_increasing math.is_non_decreasing math.is_strictly_increasing debugging.is_non_decreasing
+ debugging.is_strictly_increasing | compare x[:-1] with x[1:] by less_equal or less, and take reduce_all
+batch_gather | use gather with `batch_dims`
+guarantee_const | there is nothing to promise: leave it out
+is_symbolic_tensor | ask executing_eagerly(), or whether a tensor has `numpy`
+assert_proper_iterable assert_same_float_dtype debugging.assert_proper_iterable debugging.assert_same_float_dtype |
+ write the check in Python: isinstance, or a comparison of dtypes
+linalg.tridiagonal_matmul linalg.banded_triangular_solve | of matrices of few diagonals there is
+ linalg.tridiagonal_solve: multiply slices by diagonals
+fixed_size_partitioner variable_axis_size_partitioner min_max_variable_partitioner | variables in parts are out of
+ scope: leave out `partitioner`; savers read a checkpoint's parts as a whole
+io.serialize_many_sparse io.deserialize_many_sparse serialize_many_sparse deserialize_many_sparse | write sparse
+ tensors one by one with io.serialize_sparse, or as features of train.Example
+sparse.to_indicator sparse_to_indicator | use scatter_nd, or one_hot and reduce_any
+sparse.reset_shape sparse_reset_shape | make SparseTensor(x.indices, x.values, shape)
+sparse.split sparse_split | use sparse.slice for each part
+sparse.segment_sqrt_n sparse_segment_sqrt_n | gather rows, and use unsorted_segment_sqrt_n
+sparse.reduce_sum_sparse sparse.reduce_max_sparse sparse_reduce_sum_sparse sparse_reduce_max_sparse | reduce the values
+ by their rows with unsorted_segment_sum or _max
+op_scope variable_op_scope | use name_scope and variable_scope with `values`
+no_regularizer | leave `regularizer` out
+convert_to_tensor_or_indexed_slices | use convert_to_tensor, unless it is an IndexedSlices already
+nest.flatten_dict_items nest.assert_shallow_structure | use nest.flatten_up_to
+contrib.opt.*Optimizer | out of scope: use keras.optimizers, which take graphs' variables too, or
+ train.ExponentialMovingAverage | Nadam AdaMax LazyAdam AdamW MomentumW LARS MovingAverage
+image.image_gradients | subtract slices: image[:, 1:] - image[:, :-1]
+sparse.map_values | use x.with_values(function(x.values))
+graph_util.remove_training_nodes | import_graph_def leaves out nothing: use graph_util.extract_sub_graph
+summary.tensor_summary | use summary.histogram or summary.text
+train.LooperThread | use threading.Thread, and train.Coordinator to stop it
+nn.static_bidirectional_rnn contrib.rnn.static_bidirectional_rnn | use nn.bidirectional_dynamic_rnn, or nn.static_rnn
+ of the inputs and of the reversed inputs
+distributions.StudentT distributions.Laplace distributions.Multinomial distributions.DirichletMultinomial
+ contrib.distributions.StudentT contrib.distributions.Laplace contrib.distributions.Multinomial
+ contrib.distributions.DirichletMultinomial | out of scope: write the logarithm of the density, or use scipy.stats,
+ whose functions take tensors
+keras.datasets.reuters keras.datasets.california_housing | read the file with numpy.load
+contrib.bayesflow | removed before TensorFlow 1.15
+contrib.lite lite | converting models for phones is out of scope
+experimental.dlpack | there is no device memory to share: x.numpy() and tf.constant(array) do
+lookup.experimental | tables that change are out of scope: use lookup.StaticHashTable, or a dict
+lookup | in graphs, hash tables are out of scope: look words up with a dict before feeding
+contrib.lookup | hash tables are out of scope: look words up with a dict before feeding
+saved_model.save | exporting for TensorFlow Serving is out of scope: keep variables with train.Saver or
+ train.Checkpoint
+linalg.LinearOperator* | operators without their matrix are out of scope: use linalg.matvec, linalg.tridiagonal_solve
+ and their like, or experimental.scipy.sparse.linalg.custom_linear_solve of a function that multiplies | Adjoint
+ BlockDiag BlockLowerTriangular Circulant Circulant2D Circulant3D Composition Diag FullMatrix Householder Identity
+ Inversion Kronecker LowRankUpdate LowerTriangular Permutation ScaledIdentity Toeplitz Tridiag Zeros
+linalg.experimental.conjugate_gradient linalg.LinearOperator | operators without their matrix are out of scope: use
+ linalg.matvec, linalg.tridiagonal_solve and their like, or experimental.scipy.sparse.linalg.custom_linear_solve of a
+ function that multiplies
+signal spectral | of signals there are Fourier transforms: the functions of scipy.fft, and dct among them, take tensors
+nn.dilation2d nn.erosion2d | morphology is out of scope: reduce_max of image.extract_patches is a dilation, up to the
+ filter
+nn.fractional_max_pool nn.fractional_avg_pool | fractional pools are out of scope: use nn.max_pool, nn.avg_pool, or
+ gather windows of your own
+nn.with_space_to_batch required_space_to_batch_paddings | dilations by hand are out of scope: nn.convolution and
+ space_to_batch_nd take what they need
+nn.isotonic_regression | make a `primitive` of scipy.optimize.isotonic_regression
+contrib.distributions | there are those of tf.distributions: write a density, or use scipy.stats
+quantization contrib.quantize | quantized kernels are out of scope
+audio contrib.ffmpeg | sound files are out of scope: read them with scipy.io.wavfile
+load_op_library load_library | kernels compiled for TensorFlow do not run here: `primitive` makes an op of a NumPy
+ function
+raw_ops | raw ops are TensorFlow's own: use the function of the public API that calls the op
+xla contrib.compiler | there is no compiler to choose: every run is optimized
+profiler | TensorFlow's profiler is out of scope: use cProfile, or time.perf_counter around session.run
+summary.trace_on summary.trace_export | TensorFlow's profiler is out of scope: use cProfile, or time.perf_counter
+ around steps
+data.experimental.make_csv_dataset | in graphs: read the file with NumPy or pandas, and use
+ data.Dataset.from_tensor_slices
+Session.partial_run Session.partial_run_setup | a run has one set of feeds: fetch what the first part computes with
+ session.run, and feed those tensors, with what else there is, to a second session.run (any tensor can be fed)
+ragged | little is done with ragged tensors: pad them (RaggedTensor.to_tensor), and mask with sequence_mask
+""") for name in names.split()}  # fmt: skip
+"""The reason for each."""
 
 
 def reason(path: str) -> str | None:

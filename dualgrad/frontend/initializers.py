@@ -13,8 +13,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from engine.core.dtypes import as_dtype, float32
+from engine.core.dtypes import as_dtype, float32, float64
 from engine.core.operands import Operand
+from engine.ops.compare import cast
+from engine.ops.filling import eye, fill
 from engine.runtime.errors import InvalidArgumentError
 
 
@@ -58,11 +60,11 @@ class Constant(Initializer):
     def __init__(self, value: Any = 0, dtype: Any = None, verify_shape: bool = False) -> None:
         self.value, self.dtype, self.verify_shape = value, dtype, verify_shape
 
-    def values(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    def values(self, shape: tuple[int, ...], dtype: Any) -> Operand:
         """The value broadcast, or the array reshaped."""
         array = np.asarray(self.value, dtype.numpy)
         if array.size == 1:
-            return np.full(shape, array.reshape(()), dtype.numpy)
+            return fill(shape, array.reshape(()))
         if array.size != math.prod(shape):
             array = self._filled(array, math.prod(shape))
         return array.reshape(shape)
@@ -289,8 +291,8 @@ class Identity(Initializer):
     def __init__(self, gain: float = 1.0, dtype: Any = None) -> None:
         self.gain, self.dtype = gain, dtype
 
-    def values(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    def values(self, shape: tuple[int, ...], dtype: Any) -> Operand:
         """The matrix."""
         if len(shape) != 2:
             raise ValueError(f"Identity: the shape must have rank 2, got {shape}")
-        return (self.gain * np.eye(*shape)).astype(dtype.numpy)
+        return cast(np.float64(self.gain) * eye(*shape, dtype=float64), dtype)

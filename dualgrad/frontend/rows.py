@@ -1,8 +1,7 @@
 """Rows of tables of names, which say where a function is: none is loaded for being in a table.
 
 A row is ``(where, names)``, where: ``"module:name"``; or ``(Old(where, ...), names)`` if TensorFlow has the arguments
-in another order or under other names. ``arithmetic = Later("engine.ops.arithmetic")`` lets a table write
-``arithmetic.add`` for ``"engine.ops.arithmetic:add"``.
+in another order or under other names. `rows` and `functions` make them of texts.
 """
 
 from __future__ import annotations
@@ -23,27 +22,89 @@ class Old:
     ignored: tuple[str, ...] = ()
 
 
-class Later:
-    """A module that is not loaded yet: its attributes are where its functions are."""
+def rows(table: str) -> tuple[tuple[str, str], ...]:
+    """Rows of names that are loaded when a program first uses one of them, from a text with a line for each.
 
-    def __init__(self, module: str) -> None:
-        self._module = module
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return f"{self._module}:{name}"
-
-
-def named(module: str, places: str, names: str) -> list[tuple[str, str]]:
-    """Rows of functions of a module of the engine's ops, whose names in TensorFlow are their own.
+    A line is ``where | names``. Where: ``graph_api.saving:`` if that module has it under the last part of each name,
+    ``graph_api.saving:load`` for one thing under other names, ``graph_api.legacy.layers`` for a module that is a part
+    of the API (with ``__all__``). ``where | pattern | names`` has the names in place of each ``*``. A line that begins
+    with a blank goes on with the one before; ``#`` begins a comment.
 
     Examples
     --------
-    >>> named("trig", "{} math.{}", "sin cos")
-    [('engine.ops.trig:sin', 'sin math.sin'), ('engine.ops.trig:cos', 'cos math.cos')]
+    >>> rows("graph_api.saving: | train.* | Saver latest_checkpoint")
+    (('graph_api.saving:', 'train.Saver train.latest_checkpoint'),)
+    >>> rows("graph_api.sparse:* | sparse_* | add reshape")
+    (('graph_api.sparse:add', 'sparse_add'), ('graph_api.sparse:reshape', 'sparse_reshape'))
     """
-    return [(f"engine.ops.{module}:{name}", places.replace("{}", name)) for name in names.split()]
+    made: list[tuple[str, str]] = []
+    for line in _lines(table):
+        where, _, what = line.partition(" | ")
+        pattern, _, names = what.partition(" | ")
+        filled = [pattern.replace("*", name) for name in names.split()] if names else [pattern]
+        if "*" in where:
+            made += [(where.replace("*", name), one) for name, one in zip(names.split(), filled, strict=True)]
+        else:
+            made.append((where, " ".join(filled)))
+    return tuple(made)
+
+
+def functions(table: str) -> tuple[tuple[Any, str], ...]:
+    """Rows of functions that have other arguments in an older TensorFlow, from a text with a line for each.
+
+    A line is ``module.function | names | arguments``, the module below ``engine.ops`` unless a colon is behind it. The
+    arguments stand in TensorFlow's order, those behind a semicolon by name only; ``old=new`` is called `new` here, and
+    ``-old`` means nothing here. ``module.* | names | arguments | functions`` has the functions in place of each ``*``.
+
+    Examples
+    --------
+    >>> functions("trig.* | * math.* | | sin cos")
+    (('engine.ops.trig:sin', 'sin math.sin'), ('engine.ops.trig:cos', 'cos math.cos'))
+    >>> ((where, names),) = functions("gather.gather | gather | params indices -validate_indices ; dim=axis")
+    >>> where.function, where.order, where.renames, where.ignored
+    ('engine.ops.gather:gather', ('params', 'indices', 'validate_indices'), {'dim': 'axis'}, ('validate_indices',))
+    """
+    made: list[tuple[Any, str]] = []
+    for line in _lines(table):
+        where, names, arguments, family = ([part.strip() for part in line.split("|")] + ["", ""])[:4]
+        for name in family.split() or [""]:
+            at = where.replace("*", name)
+            at = at if ":" in at else f"engine.ops.{at.replace('.', ':')}"
+            made.append((_older(at, arguments) if arguments else at, names.replace("*", name)))
+    return tuple(made)
+
+
+def _older(where: str, arguments: str) -> Old:
+    parts = [[word.lstrip("-").partition("=") for word in part.split()] for part in arguments.split(";")]
+    renames = {old: new for part in parts for old, _, new in part if new}
+    ignored = tuple([word[1:] for word in arguments.split() if word.startswith("-")])
+    return Old(where, renames, tuple([old for old, _, _ in parts[0]]) or None, ignored)
+
+
+def pairs(text: str) -> dict[str, str]:
+    """Words and what stands for each; of several there are commas between them.
+
+    Examples
+    --------
+    >>> pairs("sub=subtract moments=mean,variance")
+    {'sub': 'subtract', 'moments': 'mean variance'}
+    """
+    return {word: what.replace(",", " ") for word, _, what in (pair.partition("=") for pair in text.split())}
+
+
+def _lines(table: str) -> list[str]:
+    return [line for line in table.strip().replace("\n ", " ").split("\n") if not line.startswith("#")]
+
+
+def below(place: str, rows: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """Rows of a table with their names below another one.
+
+    Examples
+    --------
+    >>> below("train", rows("optim.adam: | AdamOptimizer"))
+    (('optim.adam:', 'train.AdamOptimizer'),)
+    """
+    return tuple([(where, " ".join([f"{place}.{name}" for name in names.split()])) for where, names in rows])
 
 
 def found(where: str) -> Any:

@@ -7,7 +7,9 @@ from typing import Any
 
 from dualgrad.keras import functions as tf
 from dualgrad.keras.lookup import by_name, described
+from engine.core.arguments import normalize_axis
 from engine.core.operands import Operand, operands
+from engine.core.value import shape_of
 
 
 def with_logits(probabilities: Any, logits: Any) -> Operand:
@@ -78,9 +80,9 @@ def hard_silu(x: Any) -> Operand:
 
 
 @operands("x")
-def log_softmax(x: Any, axis: int = -1) -> Operand:
+def log_softmax(x: Any, axis: Any = -1) -> Operand:
     """Logarithm of `softmax`."""
-    return tf.log_softmax(x, axis=axis)
+    return _along(tf.log_softmax, x, axis)
 
 
 @operands("x")
@@ -114,9 +116,21 @@ def silu(x: Any) -> Operand:
 
 
 @operands("x")
-def softmax(x: Any, axis: int = -1) -> Operand:
-    """``exp(x)`` over its sum along `axis`."""
-    return with_logits(tf.softmax(x, axis=axis), x)
+def softmax(x: Any, axis: Any = -1) -> Operand:
+    """``exp(x)`` over its sum along `axis`, or along several together."""
+    return with_logits(_along(tf.softmax, x, axis), x)
+
+
+def _along(function: Callable[..., Operand], x: Any, axis: Any) -> Operand:
+    """A function of one axis along several, which are taken as one; along all for None."""
+    if not isinstance(axis, (tuple, list, type(None))):
+        return function(x, axis=axis)
+    rank = len(shape_of(x) or ())
+    axes = [normalize_axis(function.__name__, a, rank) for a in (range(rank) if axis is None else axis)]
+    order = [*(i for i in range(rank) if i not in axes), *axes]
+    moved = tf.transpose(x, order)
+    rows = tf.reshape(moved, tf.concat([tf.shape(moved)[: rank - len(axes)], [-1]], axis=0))
+    return tf.transpose(tf.reshape(function(rows, axis=-1), tf.shape(moved)), [order.index(i) for i in range(rank)])
 
 
 @operands("x")

@@ -11,6 +11,7 @@ import numpy as np
 from dualgrad.keras.settings import floatx
 from engine.core import nest
 from engine.core.nest import Structure
+from engine.core.value import unmasked
 
 
 def packed(x: Any, y: Any = None, sample_weight: Any = None) -> Structure[Any]:
@@ -68,7 +69,7 @@ def split(data: tuple[Any, Any, Any], part: float) -> tuple[tuple[Any, Any, Any]
     """The first rows, and the last ones."""
     if not 0 < part < 1 or not hasattr(nest.flatten(data[0])[0], "shape"):
         raise ValueError("fit: `validation_split` must be in (0, 1), and x and y arrays")
-    arrays = nest.map_structure(lambda x: None if x is None else np.asarray(x), data)
+    arrays = nest.map_structure(lambda x: None if x is None else unmasked(x, "rows"), data)
     count = len(nest.flatten(arrays)[0])
     at = int(count * (1 - part))
     if at in (0, count):
@@ -247,8 +248,8 @@ def has_arrays(x: Any) -> bool:
 def _rows(part: Any) -> Structure[Any]:
     """Arrays of rows: a list of numbers is one, a list of arrays several."""
     if isinstance(part, (list, tuple)) and not (part and hasattr(part[0], "shape")):
-        part = np.asarray(part)
-    return nest.map_structure(lambda a: None if a is None else _cast(np.asarray(a)), part)
+        part = unmasked(part, "rows")
+    return nest.map_structure(lambda a: None if a is None else _cast(unmasked(a, "rows")), part)
 
 
 def _cast(array: np.ndarray) -> np.ndarray:

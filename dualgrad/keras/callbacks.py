@@ -151,18 +151,26 @@ class LambdaCallback(Callback):
                 setattr(self, name, function)
 
 
+_GROWING = ("acc", "auc", "precision", "recall", "score", "iou", "cosine", "sensitivity", "specificity")
+"""Words in the names of metrics, and of their classes, where more is better."""
+
+
 class _Monitor(Callback):
     """The base of the callbacks that watch a number."""
 
     def __init__(self, monitor: str, mode: str, min_delta: float) -> None:
         if mode not in ("auto", "min", "max"):
             raise ValueError(f"{type(self).__name__}: argument `mode` must be 'auto', 'min' or 'max', got {mode!r}")
-        grows = mode == "max" or (mode == "auto" and any(w in monitor for w in ("acc", "auc", "precision", "recall")))
-        self.monitor, self.min_delta = monitor, abs(min_delta)
-        self.monitor_op: Callable[[float, float], bool] = operator.gt if grows else operator.lt
-        self.best = -math.inf if grows else math.inf
+        self.monitor, self.mode, self.min_delta = monitor, mode, abs(min_delta)
+        self.monitor_op: Callable[[float, float], bool] = operator.gt if mode == "max" else operator.lt
+        self.best: float | None = None
 
     def _value(self, logs: Logs | None) -> float | None:
+        if self.mode == "auto":
+            name, held = self.monitor.removeprefix("val_"), [getattr(m, "metrics", [m]) for m in self.model.metrics]
+            kinds = [type(metric).__name__ for metrics in held for metric in metrics if metric.name == name]
+            grows = any(word in called.lower() for called in (name, *kinds) for word in _GROWING)
+            self.monitor_op = operator.gt if grows else operator.lt
         value = (logs or {}).get(self.monitor)
         if value is None:
             warnings.warn(
@@ -171,7 +179,10 @@ class _Monitor(Callback):
             )
         return value
 
-    def _is_better(self, value: float, than: float) -> bool:
+    def _is_better(self, value: float, than: float | None) -> bool:
+        """Whether it improves on what was best; the first number does, as in Keras 3, also if it is NaN."""
+        if than is None:
+            return True
         delta = self.min_delta if self.monitor_op is operator.gt else -self.min_delta
         return self.monitor_op(value - delta, than)
 
@@ -213,12 +224,11 @@ class EarlyStopping(_Monitor):
         super().__init__(monitor, mode, min_delta)
         self.patience, self.verbose, self.baseline = patience, verbose, baseline
         self.restore_best_weights, self.start_from_epoch = restore_best_weights, start_from_epoch
-        self.worst = self.best
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
         """Start to count."""
         self.wait = self.stopped_epoch = self.best_epoch = 0
-        self.best, self.best_weights = self.worst, None
+        self.best = self.best_weights = None
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
         """Compare with the best epoch so far."""
@@ -279,12 +289,11 @@ class ReduceLROnPlateau(_Monitor):
             raise ValueError(f"ReduceLROnPlateau does not support a factor >= 1.0. Received factor={factor}")
         self.factor, self.patience, self.verbose = factor, patience, verbose
         self.cooldown, self.min_lr = cooldown, min_lr
-        self.worst = self.best
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
         """Start to count."""
         self.wait = self.cooldown_counter = 0
-        self.best = self.worst
+        self.best = None
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
         """Note the rate, and compare with the best epoch so far."""
@@ -331,7 +340,7 @@ class ModelCheckpoint(_Monitor):
         Whether only the weights are saved, for `load_weights`: as HDF5 or as a TensorFlow checkpoint, as the name says.
         Else the model as a whole, for `load_model`.
     save_freq : "epoch" or int
-        After how many steps.
+        After how many steps; ``{batch}`` in `filepath` is then the number of the step in its epoch.
     initial_value_threshold : float, optional
         What the number must be better than at first.
 
@@ -365,9 +374,9 @@ class ModelCheckpoint(_Monitor):
             raise ValueError(f"ModelCheckpoint: `save_freq` must be 'epoch' or a number of steps, got {save_freq!r}")
         self.filepath, self.verbose, self.save_best_only = os.fspath(filepath), verbose, save_best_only
         self.save_freq = save_freq
-        if initial_value_threshold is not None:
-            self.best = initial_value_threshold
+        self.best = initial_value_threshold
         self._steps = self._epoch = 0
+        self._seen = -1
 
     def set_model(self, model: Any) -> None:
         """Ask whether its weights can be saved."""
@@ -381,27 +390,28 @@ class ModelCheckpoint(_Monitor):
 
     def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
         """Save after so many steps."""
-        self._steps += 1
-        if self.save_freq != "epoch" and self._steps % self.save_freq == 0:
-            self._save(logs)
+        self._steps += batch + 1 if batch <= self._seen else batch - self._seen
+        self._seen = batch
+        if self.save_freq != "epoch" and self._steps >= self.save_freq:
+            self._steps = 0
+            self._save(logs, batch=batch + 1)
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
         """Save after the epoch."""
         if self.save_freq == "epoch":
             self._save(logs)
 
-    def _save(self, logs: Logs | None) -> None:
+    def _save(self, logs: Logs | None, **more: int) -> None:
         if self.save_best_only:
             value = self._value(logs)
-            if value is None or not self._is_better(value, self.best):
+            if value is not None and not self._is_better(value, self.best):
                 return
-            self.best = value
+            self.best = self.best if value is None else value
         try:
-            path = self.filepath.format(epoch=self._epoch + 1, **(logs or {}))
+            path = self.filepath.format(**(names := {"epoch": self._epoch + 1, **more, **(logs or {})}))
         except KeyError as error:
             raise KeyError(
-                f"ModelCheckpoint: `filepath` {self.filepath!r} asks for {error}; there are epoch and "
-                f"{', '.join(logs or {})}"
+                f"ModelCheckpoint: `filepath` {self.filepath!r} asks for {error}; there are {', '.join(names)}"
             ) from None
         (self.model.save_weights if self.save_weights_only else self.model.save)(path)
         if self.verbose:
@@ -477,6 +487,9 @@ class CSVLogger(Callback):
             writer = csv.writer(file, delimiter=self.separator)
             if self._keys is None:
                 self._keys = sorted(numbers)
+                if not any(key.startswith("val_") for key in self._keys):
+                    # an evaluation may come after a later epoch
+                    self._keys += [f"val_{key}" for key in self._keys]
                 if not file.tell():
                     writer.writerow(["epoch", *self._keys])
             writer.writerow([epoch, *[numbers.get(key, "NA") for key in self._keys]])

@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.core.dtypes import DType
 from engine.core.tensor_shape import TensorShape
+from engine.runtime.errors import InvalidArgumentError
 
 _PLAIN = (bool, int, float, str, type(None))
 
@@ -237,7 +238,7 @@ def named(config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = 
         # what does not depend on the front end is offered by both and defined in the engine
         kind = OURS.get((module, name)) or OURS.get((f"dualgrad.frontend.{module.partition('.')[2]}", name))
     if kind is None:
-        raise ValueError(
+        raise InvalidArgumentError(
             f"Could not locate {what} {name!r} (of module {module!r}): what a configuration names must be one of ours, "
             f"registered (keras.utils.register_keras_serializable), or given in `custom_objects`. Nothing is imported"
         )

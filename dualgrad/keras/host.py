@@ -128,7 +128,10 @@ class Host:
         """``yes()`` if the condition (a bool or a boolean tensor) holds, else ``no()``."""
         raise NotImplementedError
 
-    def scan(self, step: Callable[..., Any], state: Any, sequences: Any, backwards: bool = False) -> tuple[Any, Any]:
+    def scan(
+        self, step: Callable[..., Any], state: Any, sequences: Any, backwards: bool = False,
+        max_bytes: int | None = None,
+    ) -> tuple[Any, Any]:  # fmt: skip
         """``state, result = step(state, row)`` for each row of the sequences: the last state, the results stacked."""
         raise NotImplementedError
 

@@ -16,7 +16,7 @@ from dualgrad.keras.lookup import by_name
 from dualgrad.keras.masks import mask_of, masked_weights, set_mask
 from dualgrad.keras.matching import matched, predictions, reduced
 from dualgrad.keras.settings import epsilon, floatx
-from engine.core.dtypes import float16
+from engine.core.dtypes import float16, string
 from engine.core.operands import Operand, operands
 from engine.core.value import dtype_of, shape_of
 from engine.runtime.errors import ShapeError
@@ -283,16 +283,16 @@ class Loss(Bound, Configured):
     Parameters
     ----------
     name : str, optional
-    reduction : {"sum_over_batch_size", "auto", "sum", "none"}
-        Mean, sum, or one value per element of the batch.
+    reduction : {"sum_over_batch_size", "auto", "mean", "sum", "mean_with_sample_weight", "none"}
+        Mean, sum, sum over that of the weights, or one value per element of the batch.
     dtype : DType, optional
-        Predictions are cast to it.
+        Predictions are cast to it, and labels to the dtype of predictions.
     """
 
     def __init__(
         self, name: str | None = None, reduction: str | None = "sum_over_batch_size", dtype: Any = None
     ) -> None:
-        known = ("sum_over_batch_size", "auto", "sum", "none", "mean", None)
+        known = ("sum_over_batch_size", "auto", "sum", "none", "mean", "mean_with_sample_weight", None)
         if reduction not in known:
             raise ValueError(f"argument `reduction` must be one of {known}, got {reduction!r}")
         self.name, self.reduction, self.dtype = name or type(self).__name__, reduction, dtype
@@ -315,8 +315,11 @@ class Loss(Bound, Configured):
         if self.dtype is not None or dtype_of(pred) is float16:
             pred = tf.cast(pred, self.dtype or floatx())
         weights = None if sample_weight is None else tensor(sample_weight)
-        values = tensor(current(self.call)(tensor(y_true), pred))
-        is_mean = self.reduction not in ("sum", "none", None)
+        true = tensor(y_true)
+        if not isinstance(self, _MeanOf) and dtype_of(true) is not string:
+            true = tf.cast(true, dtype_of(predictions(pred)))
+        values = tensor(current(self.call)(true, pred))
+        is_mean = self.reduction in ("sum_over_batch_size", "auto", "mean")
         masks = [mask for mask in map(mask_of, (y_pred, values)) if mask is not None]
         mask = functools.reduce(tf.logical_and, masks) if masks else None
         weights = masked_weights(weights, mask, dtype_of(values), is_mean)

@@ -47,6 +47,25 @@ def reduced(values: Any, sample_weight: Any, reduction: str | None) -> Operand:
         elif missing > 0 and shape:
             weights = tf.reshape(weights, (*shape, *[1] * missing))
         values = values * weights
+        if reduction == "mean_with_sample_weight":
+            return tf.divide_no_nan(tf.reduce_sum(values), tf.reduce_sum(weights))
     if reduction in ("none", None):
         return values
     return tf.reduce_sum(values) if reduction == "sum" else tf.reduce_mean(values)
+
+
+def areas_between(right: Any, wrong: Any, missed: Any) -> Operand:
+    """Areas under the curve of precision by recall, where counts grow evenly between thresholds.
+
+    References
+    ----------
+    Davis and Goadrich (2006), *The Relationship Between Precision-Recall and ROC Curves*.
+    """
+    positives = right + wrong
+    here, there = positives[:-1], positives[1:]
+    slope = tf.divide_no_nan(right[:-1] - right[1:], tf.maximum(here - there, 0.0))
+    start = right[1:] - slope * there
+    both = tf.logical_and(here > 0, there > 0)
+    ratio = tf.where(both, tf.divide_no_nan(here, tf.maximum(there, 0.0)), tf.ones_like(there))
+    area = slope * (right[:-1] - right[1:] + start * tf.log(ratio))
+    return tf.divide_no_nan(area, tf.maximum(right[1:] + missed[1:], 0.0))

@@ -15,7 +15,7 @@ from dualgrad.keras import functions as tf
 from dualgrad.keras.calls import described, made_again
 from dualgrad.keras.configs import deserialized, serialized
 from dualgrad.keras.layers import RNN, InputLayer, Layer
-from dualgrad.keras.layers.base import symbolic
+from dualgrad.keras.layers.base import map_shapes, symbolic
 from dualgrad.keras.masks import handed_on
 from dualgrad.keras.settings import unique_name
 from dualgrad.keras.symbolic import evaluate, layers_of, ordered
@@ -122,7 +122,7 @@ class Model(Trainer, Layer):
         input_shape : tuple of int or None, or a dict or list of these
         """
         if input_shape is not None and not self.built and self._built_for is None:
-            self(_zeros_of(input_shape))
+            self(map_shapes(_zeros, input_shape))
 
     def _build_for(self, first: Any, by_name: Mapping[str, Any]) -> None:
         self._built_for = nest.map_structure(lambda x: aval_of(x), first)
@@ -274,6 +274,8 @@ class Sequential(Model):
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Operand:
         """The output of the last layer."""
         said = {"training": training} if self.host.eager and training is not None else {}
+        if isinstance(inputs, (list, tuple)) and len(inputs) == 1 and self._tops and not nest.is_nested(self._tops[0]):
+            (inputs,) = inputs
         if self.host.eager and self._stack and isinstance(self._stack[0], InputLayer) and self._tops:
             inputs = _like_input(inputs, self._tops[0])
         for layer in self._stack:
@@ -291,12 +293,8 @@ class Sequential(Model):
         return [layer for layer in self._stack if not isinstance(layer, InputLayer)]
 
 
-def _zeros_of(shape: Any) -> Any:
-    if isinstance(shape, Mapping):
-        return {name: _zeros_of(each) for name, each in shape.items()}
-    if isinstance(shape, (list, tuple)) and not all(n is None or isinstance(n, int) for n in shape):
-        return [_zeros_of(each) for each in shape]
-    dims = [1 if n is None else n for n in TensorShape(shape).as_tuple() or ()]
+def _zeros(shape: Any) -> Any:
+    dims = [1 if n is None else n for n in shape or ()]
     limits.spend(4 * math.prod(dims), f"a model for inputs of shape {dims}")
     return np.zeros(dims, np.float32)
 

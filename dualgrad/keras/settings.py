@@ -12,6 +12,7 @@ from engine.core.dtypes import FLOATING, as_dtype
 from engine.core.operands import Operand, operands
 from engine.core.value import shape_of
 from engine.core.variable import Variable
+from engine.runtime.public_names import named
 
 _settings: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7}
 
@@ -85,9 +86,7 @@ def of_the_engine(name: str, *others: str, doc: str = "") -> Any:
     def function(x: Any, *more: Any) -> Operand:
         return getattr(tf, name)(x, *more)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc or f"``tf.{name}``."
-    return function
+    return named(function, name, doc or f"``tf.{name}``.")
 
 
 def _over_axes(name: str, doc: str) -> Any:
@@ -95,9 +94,7 @@ def _over_axes(name: str, doc: str) -> Any:
     def function(x: Any, axis: Any = None, keepdims: bool = False) -> Operand:
         return getattr(tf, name)(x, axis=axis, keepdims=keepdims)
 
-    function.__name__ = function.__qualname__ = name.removeprefix("reduce_")
-    function.__doc__ = doc
-    return function
+    return named(function, name.removeprefix("reduce_"), doc)
 
 
 sum, mean = _over_axes("reduce_sum", "The sum over some axes."), _over_axes("reduce_mean", "The mean over some axes.")

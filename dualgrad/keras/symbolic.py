@@ -6,6 +6,7 @@ as in any trace. To run the model is to go through calls and nodes again, from t
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -74,6 +75,15 @@ class KerasTensor(Symbol):
         return f"<KerasTensor shape={self.shape}, dtype={self.dtype.name}>"
 
 
+class _Inside(threading.local):
+    """The nodes that the call of a layer makes, while it is recorded."""
+
+    nodes: list[Node] | None = None
+
+
+_inside = _Inside()
+
+
 class _Calls(Trace):
     """The one trace that all these symbols live in. It keeps no nodes: the symbols do."""
 
@@ -82,6 +92,8 @@ class _Calls(Trace):
 
     def append(self, *args: Any, **kwargs: Any) -> tuple[Symbol, ...]:
         outputs = super().append(*args, **kwargs)
+        if _inside.nodes is not None:
+            _inside.nodes += self.nodes
         self.nodes.clear()
         self._captured.clear()
         return outputs
@@ -141,6 +153,12 @@ def _apart() -> Iterator[None]:
         active.tapes, active.instead, active.region = before
 
 
+def _without_source(x: Any) -> Any:
+    """A symbol like `x` that does not hold what `x` is computed from: the values of variables are among that."""
+    same = identity(x)
+    return _calls.placeholder(same.aval) if isinstance(same, KerasTensor) else same
+
+
 class TapeSymbols(Symbols):
     """Symbols of a trace of their own."""
 
@@ -160,8 +178,15 @@ class TapeSymbols(Symbols):
 
     def recorded(self, call: Call, result: Callable[[], Any]) -> Results:
         """The layer is applied once, for the shapes; a function that is called with symbols has no part in it."""
-        with paused(), _apart():
-            outputs = nest.map_structure(identity, result())
+        around, _inside.nodes = _inside.nodes, []
+        try:
+            with paused(), _apart():
+                outputs = nest.map_structure(_without_source, result())
+            # what nobody asks for goes at once, and with it what it holds of the values of variables
+            for node in _inside.nodes:
+                node.outputs = ()
+        finally:
+            _inside.nodes = around
         call.outputs = nest.flatten(outputs)
         for x in call.outputs:
             x.call = call

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,9 @@ class Trainer(Bound):
     _loss_tracker: Any = None
     history: Any = None
     stop_training: bool = False
+    stop_evaluating: bool = False
+    stop_predicting: bool = False
+    steps_per_execution: int = 1
     _initial_epoch: int | None = None
     _steps: Any = None
     run_eagerly: bool = False
@@ -70,6 +74,7 @@ class Trainer(Bound):
         loss_weights: Any = None,
         weighted_metrics: Any = None,
         run_eagerly: bool = False,
+        steps_per_execution: int = 1,
         **ignored: Any,
     ) -> None:
         """Say how to train.
@@ -90,9 +95,10 @@ class Trainer(Bound):
         run_eagerly : bool
             Whether the steps of `fit`, `evaluate` and `predict` run as Python each time. Otherwise they are recorded
             (`function`): what is changed in layers later, such as ``trainable``, counts from the next `compile` on.
+        steps_per_execution : int
+            How many batches callbacks hear of together.
         **ignored
-            What changes how fast Keras runs, not what it computes: ``jit_compile``, ``steps_per_execution``,
-            ``auto_scale_loss``.
+            What changes how fast Keras runs, not what it computes: ``jit_compile``, ``auto_scale_loss``.
 
         Raises
         ------
@@ -105,10 +111,13 @@ class Trainer(Bound):
             raise NotImplementedError(
                 "compile: `fit` trains one replica; with several workers write the loop with strategy.run"
             )
-        unknown = sorted(set(ignored) - {"jit_compile", "steps_per_execution", "auto_scale_loss"})
+        unknown = sorted(set(ignored) - {"jit_compile", "auto_scale_loss"})
         if unknown:
             raise TypeError(f"compile: unknown arguments {unknown}")
         self.run_eagerly, self._steps = bool(run_eagerly), _Steps()
+        if not isinstance(steps_per_execution, int) or steps_per_execution < 1:
+            raise ValueError(f"compile: `steps_per_execution` must be a positive integer, got {steps_per_execution!r}")
+        self.steps_per_execution = steps_per_execution
         self.optimizer = self.host.optimizers.get(optimizer)
         scaling = self.host.optimizers.LossScaleOptimizer
         is_mixed = self.dtype_policy.name == "mixed_float16"  # type: ignore[attr-defined]
@@ -220,7 +229,8 @@ class Trainer(Bound):
                 self.optimizer.build(variables)  # its state has the order of the weights, whoever has gradients
             scaled = self.optimizer.scale_loss(loss) if hasattr(self.optimizer, "scale_loss") else loss
         self._track(loss, x)
-        self.optimizer.apply_gradients(zip(tape.gradient(scaled, variables), variables, strict=True))
+        if variables:
+            self.optimizer.apply_gradients(zip(tape.gradient(scaled, variables), variables, strict=True))
         return self.compute_metrics(x, y, predictions, weight)
 
     def test_step(self, data: Any) -> dict[str, Any]:
@@ -339,8 +349,9 @@ class Trainer(Bound):
                 _say(f"Epoch {epoch + 1}/{epochs}", logs)
             if self.stop_training:
                 break
-        if getattr(self.optimizer, "use_ema", False) and logs:
-            self.optimizer.finalize_variable_values(self.trainable_weights)  # type: ignore[attr-defined]
+        steps = getattr(self.optimizer, "inner_optimizer", self.optimizer)
+        if getattr(steps, "use_ema", False) and logs:
+            steps.finalize_variable_values(self.trainable_weights)  # type: ignore[attr-defined]
         told.tell("on_train_end", logs)
         self.history = history
         return history
@@ -380,7 +391,9 @@ class Trainer(Bound):
         require_alone("evaluate", x, y=y, sample_weight=sample_weight)
         data = self._epochs_of(x, y, sample_weight, batch_size, steps)
         logs = self._run("test_step", data.next(), told, "test")
-        if not logs:
+        if data.count == 0:
+            warnings.warn("evaluate: the data have no rows, so nothing is evaluated", stacklevel=2)
+        elif not logs:
             data.require_some("evaluate")
         told.tell("on_test_end", logs)
         if verbose:
@@ -402,10 +415,14 @@ class Trainer(Bound):
         told = CallbackList([callbacks] if isinstance(callbacks, Callback) else list(callbacks or ()), self, {})
         told.tell("on_predict_begin")
         outputs, predict = [], self._step("predict_step")
-        for i, batch in enumerate(data.next()):
-            told.tell("on_predict_batch_begin", i)
-            outputs.append(nest.map_structure(_array, predict(nest.map_structure(self._as_tensor, batch))))
-            told.tell("on_predict_batch_end", i, {"outputs": outputs[-1]})
+        self.stop_predicting = False
+        for first, last, group in self._groups(data.next()):
+            told.tell("on_predict_batch_begin", first)
+            parts = [nest.map_structure(_array, predict(nest.map_structure(self._as_tensor, batch))) for batch in group]
+            outputs.append(nest.map_structure(lambda *arrays: np.concatenate(arrays), *parts))
+            told.tell("on_predict_batch_end", last, {"outputs": outputs[-1]})
+            if self.stop_predicting:
+                break
         data.require_some("predict")
         told.tell("on_predict_end")
         return nest.map_structure(lambda *parts: np.concatenate(parts), *outputs)
@@ -450,16 +467,27 @@ class Trainer(Bound):
         """The steps of one epoch; what the last one logged."""
         self.reset_metrics()
         logs: dict[str, Any] = {}
-        made = self._step(step)
-        for i, batch in enumerate(data):
+        made, stop = self._step(step), "stop_training" if kind == "train" else "stop_evaluating"
+        if kind == "test":
+            self.stop_evaluating = False
+        for first, last, group in self._groups(data):
             if told is not None:
-                told.tell(f"on_{kind}_batch_begin", i)
-            logs = made(nest.map_structure(self._as_tensor, batch))
+                told.tell(f"on_{kind}_batch_begin", first)
+            for batch in group:
+                logs = made(nest.map_structure(self._as_tensor, batch))
             if told is not None:
-                told.tell(f"on_{kind}_batch_end", i, _numbers(logs))
-                if kind == "train" and self.stop_training:
+                told.tell(f"on_{kind}_batch_end", last, _numbers(logs))
+                if getattr(self, stop):
                     break
         return _numbers(logs)
+
+    def _groups(self, data: Iterable[Any]) -> Iterator[tuple[int, int, list[Any]]]:
+        """Batches that callbacks hear of together, with the numbers of the first and, if all are there, the last."""
+        batches, size = iter(data), self.steps_per_execution
+        for first in itertools.count(0, size):
+            if not (group := list(itertools.islice(batches, size))):
+                return
+            yield first, first + size - 1, group
 
     def _step(self, name: str) -> Any:
         """A step, as the front end runs functions."""
@@ -482,7 +510,7 @@ class Trainer(Bound):
         ]
         ordered = [*[name for name in names if name in logs], *[name for name in sorted(logs) if name not in names]]
         values: list[float] = [logs[name] for name in ordered]
-        return logs if return_dict else values if len(values) > 1 else values[0]
+        return logs if return_dict else values if len(values) != 1 else values[0]
 
 
 def _is_due(epoch: int, frequency: int | Sequence[int]) -> bool:

@@ -11,94 +11,14 @@ from functools import cache
 _ROWS = """
 compiler.tests | dualgrad.migrate.internal_test_util: test | xla_test
 compiler.xla | | xla_data_pb2
-contrib | contrib.all_reduce | all_reduce
-contrib | contrib.autograph | autograph
-contrib | contrib.batching | batching
-contrib | contrib.bayesflow | bayesflow
-contrib | contrib.bigtable | bigtable
-contrib | contrib.boosted_trees | boosted_trees
-contrib | contrib.checkpoint | checkpoint
-contrib | contrib.cloud | cloud
-contrib | contrib.cluster_resolver | cluster_resolver
-contrib | contrib.compiler | compiler
-contrib | contrib.constrained_optimization | constrained_optimization
-contrib | contrib.copy_graph | copy_graph
-contrib | contrib.crf | crf
-contrib | contrib.cudnn_rnn | cudnn_rnn
-contrib | contrib.data | data
-contrib | contrib.decision_trees | decision_trees
-contrib | contrib.deprecated | deprecated
-contrib | contrib.distribute | distribute
-contrib | contrib.distributions | distributions
-contrib | contrib.eager | eager
-contrib | contrib.estimator | estimator
-contrib | contrib.factorization | factorization
-contrib | contrib.feature_column | feature_column
-contrib | contrib.ffmpeg | ffmpeg
-contrib | contrib.framework | framework
-contrib | contrib.fused_conv | fused_conv
-contrib | contrib.graph_editor | graph_editor
-contrib | contrib.grid_rnn | grid_rnn
-contrib | contrib.hooks | hooks
-contrib | contrib.ignite | ignite
-contrib | contrib.image | image
-contrib | contrib.input_pipeline | input_pipeline
-contrib | contrib.integrate | integrate
-contrib | contrib.kafka | kafka
-contrib | contrib.keras | keras
-contrib | contrib.kernel_methods | kernel_methods
-contrib | contrib.kinesis | kinesis
-contrib | contrib.labeled_tensor | labeled_tensor
-contrib | contrib.layers | layers
-contrib | contrib.learn | learn
-contrib | contrib.legacy_seq2seq | legacy_seq2seq
-contrib | contrib.linear_optimizer | linear_optimizer
-contrib | contrib.lite | lite
-contrib | contrib.lookup | lookup
-contrib | contrib.losses | losses
-contrib | contrib.memory_stats | memory_stats
-contrib | contrib.metrics | metrics
-contrib | contrib.mixed_precision | mixed_precision
-contrib | contrib.model_pruning | model_pruning
-contrib | contrib.nccl | nccl
-contrib | contrib.ndlstm | ndlstm
-contrib | contrib.nearest_neighbor | nearest_neighbor
-contrib | contrib.nn | nn
-contrib | contrib.opt | opt
-contrib | contrib.optimizer_v2 | optimizer_v2
-contrib | contrib.periodic_resample | periodic_resample
-contrib | contrib.predictor | predictor
-contrib | contrib.proto | proto
-contrib | contrib.quantization | quantization
-contrib | contrib.quantize | quantize
-contrib | contrib.receptive_field | receptive_field
-contrib | contrib.recurrent | recurrent
-contrib | contrib.reduce_slice_ops | reduce_slice_ops
-contrib | contrib.resampler | resampler
-contrib | contrib.rnn | rnn
-contrib | contrib.rpc | rpc
-contrib | contrib.saved_model | saved_model
-contrib | contrib.seq2seq | seq2seq
-contrib | contrib.session_bundle | session_bundle
-contrib | contrib.signal | signal
-contrib | contrib.slim | slim
-contrib | contrib.solvers | solvers
-contrib | contrib.sparsemax | sparsemax
-contrib | contrib.specs | specs
-contrib | contrib.staging | staging
-contrib | contrib.stat_summarizer | stat_summarizer
-contrib | contrib.stateless | stateless
-contrib | contrib.summary | summary
-contrib | contrib.tensor_forest | tensor_forest
-contrib | contrib.tensorboard | tensorboard
-contrib | contrib.tensorrt | tensorrt
-contrib | contrib.testing | testing
-contrib | contrib.text | text
-contrib | contrib.tfprof | tfprof
-contrib | contrib.timeseries | timeseries
-contrib | contrib.tpu | tpu
-contrib | contrib.training | training
-contrib | contrib.util | util
+contrib | contrib.* | all_reduce autograph batching bayesflow bigtable boosted_trees checkpoint cloud cluster_resolver
+ compiler constrained_optimization copy_graph crf cudnn_rnn data decision_trees deprecated distribute distributions
+ eager estimator factorization feature_column ffmpeg framework fused_conv graph_editor grid_rnn hooks ignite image
+ input_pipeline integrate kafka keras kernel_methods kinesis labeled_tensor layers learn legacy_seq2seq
+ linear_optimizer lite lookup losses memory_stats metrics mixed_precision model_pruning nccl ndlstm nearest_neighbor nn
+ opt optimizer_v2 periodic_resample predictor proto quantization quantize receptive_field recurrent reduce_slice_ops
+ resampler rnn rpc saved_model seq2seq session_bundle signal slim solvers sparsemax specs staging stat_summarizer
+ stateless summary tensor_forest tensorboard tensorrt testing text tfprof timeseries tpu training util
 contrib.crf.python.ops | contrib.crf | crf
 contrib.data.python.ops | contrib.data | batching grouping interleave_ops readers shuffle_ops sliding threadpool
 contrib.eager.python | contrib.eager | tfe
@@ -207,15 +127,8 @@ python.framework | graph_util | graph_util
 python.framework | train | graph_io meta_graph
 python.keras | keras | activations applications constraints engine estimator metrics mixed_precision optimizer_v2
  preprocessing saving
-python.keras | keras.backend | backend
-python.keras | keras.callbacks | callbacks
-python.keras | keras.initializers | initializers
-python.keras | keras.layers | layers
-python.keras | keras.losses | losses
+python.keras | keras.* | backend callbacks initializers layers losses optimizers regularizers utils
 python.keras | keras.models keras | models
-python.keras | keras.optimizers | optimizers
-python.keras | keras.regularizers | regularizers
-python.keras | keras.utils | utils
 python.keras.datasets | keras.datasets.mnist | mnist
 python.keras.engine | keras keras.layers keras.models | base_layer base_layer_utils input_layer input_spec network node
  sequential training training_utils
@@ -355,7 +268,8 @@ python.util | nest dualgrad.migrate.internal_framework: | nest
 """
 """A folder, the parts of the API in which names are looked for, in this order, and the modules in the folder.
 
-``.`` stands for the top of the API, ``module:`` for what only TensorFlow's own modules have.
+``.`` stands for the top of the API, ``*`` for the module's own name, ``module:`` for what only TensorFlow's own modules
+have.
 """
 
 
@@ -365,5 +279,5 @@ def modules() -> dict[str, str]:
     rows: dict[str, str] = {}
     for row in _ROWS.replace("\n ", " ").strip().split("\n"):
         folder, parts, names = row.split("|")
-        rows |= {f"{folder.strip()}.{name}": parts.strip() for name in names.split()}
+        rows |= {f"{folder.strip()}.{name}": parts.strip().replace("*", name) for name in names.split()}
     return rows

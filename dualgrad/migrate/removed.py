@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from dualgrad.frontend.rows import pairs
+
 _NUMPY_20 = "NumPy 2.0"
 _BELOW = (
     *("numpy.linalg", "scipy.special", "scipy.integrate", "scipy.signal.windows", "collections.abc"),
@@ -22,9 +24,9 @@ _ABC = (
 )
 
 
-def _rows_of(module: str, since: str, pairs: str) -> dict[str, tuple[str, str]]:
+def _rows_of(module: str, since: str, text: str) -> dict[str, tuple[str, str]]:
     """Rows of a module from ``"name=expression"``; an underscore in an expression's module is a dot."""
-    rows = (pair.partition("=") for pair in pairs.split())
+    rows = (pair.partition("=") for pair in text.split())
     return {f"{module}.{name}": (now, since) for name, _, now in rows}
 
 
@@ -74,26 +76,13 @@ REMOVED: dict[str, tuple[str, str]] = {
 }
 """By name: an expression that stands for it, and what gave it up. Methods stand under the name of their class."""
 
-BUILTINS = {
-    "basestring": "str",
-    "long": "int",
-    "raw_input": "input",
-    "reduce": "functools.reduce",
-    "unichr": "chr",
-    "unicode": "str",
-    "xrange": "range",
-}
+BUILTINS = pairs("basestring=str long=int raw_input=input reduce=functools.reduce unichr=chr unicode=str xrange=range")
 """Functions that Python 3 has not, and what stands for each."""
 
-MODULES = {
-    "ConfigParser": "configparser",
-    "Queue": "queue",
-    "StringIO": "io",
-    "cPickle": "pickle",
-    "copy_reg": "copyreg",
-    "imp": "dualgrad.migrate.old_imp",
-    "urlparse": "urllib.parse",
-}
+MODULES = pairs(
+    "ConfigParser=configparser Queue=queue StringIO=io cPickle=pickle copy_reg=copyreg "
+    "imp=dualgrad.migrate.old_imp urlparse=urllib.parse"
+)
 """Modules that are gone, and those that have their names today."""
 
 WITHOUT_MODULE = {

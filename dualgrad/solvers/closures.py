@@ -29,6 +29,7 @@ from engine.function_transforms import opened
 from engine.numpy_api.manners import as_arrays
 from engine.ops.compare import cast
 from engine.ops.joining import concat
+from engine.ops.lift import opened_array
 from engine.ops.shape import reshape
 from engine.runtime.cache import Cache
 from engine.runtime.errors import (
@@ -189,6 +190,7 @@ class Packed:
 
     def __init__(self, tree: Any, name: str) -> None:
         tree = np.asarray(tree, np.float64) if _is_numbers(tree) else tree
+        self._like = tree
         leaves, self._close = opened(tree)
         self.leaves = [as_floating(x, name) for x in leaves]
         dtypes = {dtype_of(x) for x in self.leaves}
@@ -200,6 +202,11 @@ class Packed:
         self.shapes = [static_shape(x, name) for x in self.leaves]
         self.sizes = [int(np.prod(s, dtype=int)) for s in self.shapes]
         self.size = sum(self.sizes)
+
+    @property
+    def is_array(self) -> bool:
+        """Whether it is no structure, but one array or number."""
+        return opened(self._like)[0][0] is self._like
 
     @property
     def vector(self) -> Any:
@@ -221,8 +228,8 @@ class Packed:
         return self._close(parts)
 
     def flattened(self, tree: Any, name: str) -> Any:
-        """Another structure of the same shapes as a vector."""
-        leaves, _ = opened(tree)
+        """Another structure of the same shapes as a vector; parts of dictionaries are found by their keys."""
+        leaves, _ = opened(_arranged(self._like, tree, name))
         if len(leaves) == 1 and len(self.shapes) != 1:
             raise InvalidArgumentError(f"{name}: expected {len(self.shapes)} parts; got 1")
         if len(leaves) != len(self.shapes):
@@ -237,6 +244,18 @@ class Packed:
         return flat(values)
 
 
+def _arranged(like: Any, tree: Any, name: str) -> Any:
+    """A structure with the entries of its dictionaries in the order of those of another one."""
+    if isinstance(like, dict):
+        if not isinstance(tree, dict) or tree.keys() != like.keys():
+            given = f"the keys {[*tree]}" if isinstance(tree, dict) else type(tree).__name__
+            raise InvalidArgumentError(f"{name}: expected a dictionary with the keys {[*like]}; got {given}")
+        return {key: _arranged(part, tree[key], name) for key, part in like.items()}
+    if isinstance(like, (list, tuple)) and isinstance(tree, (list, tuple)) and len(like) == len(tree):
+        return [_arranged(a, b, name) for a, b in zip(like, tree, strict=True)]
+    return tree
+
+
 def _is_numbers(tree: Any) -> bool:
     """Whether it is a vector written as a list of numbers."""
     return isinstance(tree, (list, tuple)) and bool(tree) and all(isinstance(x, (int, float)) for x in tree)
@@ -244,8 +263,7 @@ def _is_numbers(tree: Any) -> bool:
 
 def as_value(x: Any, dtype: DType | None = None) -> Any:
     """`x` as a value, real ones of the given dtype."""
-    if isinstance(x, Variable):
-        x = x.read_value()
+    x = x.read_value() if isinstance(x, Variable) else opened_array(x)
     if not isinstance(x, Value):
         array = numbers_of(x)
         return EagerTensor(array if dtype is None else array.astype(dtype.numpy, copy=False))

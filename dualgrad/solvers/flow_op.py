@@ -188,13 +188,15 @@ def _piece(
         options["jac"] = lambda t, x: (np.array if dense else csr_array)(block.run(*values(t, x))[0])
     wanted, place = np.unique(times[list(knots)], return_inverse=True)
     order = slice(None) if t1 > t0 else slice(None, None, -1)
-    found = solve_ivp(fun, (t0, t1), x, t_eval=wanted[order], dense_output=True, **options)
+    is_seen = len(before) + 1 < len(stages.counts)
+    found = solve_ivp(fun, (t0, t1), x, t_eval=wanted[order], dense_output=is_seen, **options)
     if found.status < 0:
         raise ConvergenceError(f"solve_ivp: {found.message} It stopped between t = {t0} and {t1}")
     values_at = found.y[:, order]
     for i, j in zip(knots[1:], place[1:], strict=True):
         _store(outs, own, stage, i, values_at[:, j])
-    stage.pieces.append((min(t0, t1), max(t0, t1), found.sol))
+    if is_seen:
+        stage.pieces.append((min(t0, t1), max(t0, t1), found.sol))
     return values_at[:, place[-1]]
 
 

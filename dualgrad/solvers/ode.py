@@ -163,7 +163,7 @@ def solve_ivp(
 
 def _shown(packed: Packed, states: Any) -> Any:
     """States by time as the solution has them."""
-    if len(packed.shapes) == 1 and len(packed.shapes[0]) == 1:
+    if packed.is_array and len(packed.shapes[0]) == 1:
         return transpose(states)
     return packed.unpacked(states, [static_shape(states, "solve_ivp")[0]])
 
@@ -302,7 +302,6 @@ def odeint(
     fun = func if tfirst else lambda t, y, *args: func(y, t, *args)
     flow = _Flow("odeint", fun, y0, args, _options("odeint", "LSODA", options))
     states = flow(as_value(t, flow.packed.dtype))
-    shape = flow.packed.shapes[0]
-    if len(flow.packed.shapes) == 1 and len(shape) <= 1:
+    if flow.packed.is_array and len(flow.packed.shapes[0]) <= 1:
         return states
     return flow.packed.unpacked(states, [static_shape(states, "odeint")[0]])

@@ -338,7 +338,11 @@ class Program(Code):
             for row in rows
         ]
         block = 0 if self.buffers is None else self.buffers.size
-        return "\n".join([*lines, f"block for intermediates: {block} bytes"])
+        return "\n".join([*lines, f"block for intermediates: {block} bytes", *self.plans()])
+
+    def plans(self) -> list[str]:
+        """Lines about the instructions that carry out a plan."""
+        return [repr(i.params["recipe"]) for i in self.instructions if "recipe" in i.params]
 
     def __str__(self) -> str:
         """The instructions, one a line, with their avals."""

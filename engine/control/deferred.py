@@ -150,10 +150,6 @@ class _AtOnce(Recipe):
         return inner.batched(self.flags, given, self._size(given), [True] * len(inner.results))[0]
 
 
-def _kernel(*operands: Any, recipe: Recipe) -> tuple[Any, ...]:
-    return recipe.run(*operands)
-
-
 def _abstract(*operands: Aval, recipe: Recipe) -> tuple[Aval, ...]:
     if recipe.knows(operands):
         return tuple([Aval(r.aval.shape, r.aval.dtype) for r in recipe.closed_function(operands).results])
@@ -201,7 +197,7 @@ def _batch(
 
 deferred_op = general(
     "deferred_op",
-    _kernel,
+    lambda *operands, recipe: recipe.run(*operands),
     _abstract,
     vjp=Together(_vjp),
     jvp=PushedTogether(_jvp),

@@ -75,8 +75,9 @@ def stacked(pieces: Sequence[np.ndarray], what: str) -> np.ndarray:
 
 
 def scan_kernel(
-    *operands: Any, body: ClosedFunction, carries: int, sequences: int, backwards: bool = False
-) -> list[Operand]:
+    *operands: Any, body: ClosedFunction, carries: int, sequences: int, backwards: bool = False,
+    max_bytes: int | None = None,
+) -> list[Operand]:  # fmt: skip
     """The last carries and the stacked results of a body, run once for each row of the sequences."""
     state: Sequence[Any] = operands[:carries]
     # rows lie as those of `unstack` do, by which a tape takes them

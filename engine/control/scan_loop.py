@@ -24,13 +24,15 @@ import numpy as np
 from engine.choices import whole_of
 from engine.closed.function import ClosedFunction, build, with_fixed
 from engine.compiler.ir.kernels import number_like
+from engine.control.checkpoints import Checkpointed, limited
 from engine.control.cond import differentiable, joined, plus
+from engine.control.deferred import deferred_op
 from engine.control.loop_kernels import length_of, row_of, scan_kernel
 from engine.control.saved_values import are_alike, values_of, worth_saving
 from engine.control.sparsity import scanned
-from engine.control.unrolling import Call, unrolled_scan
+from engine.control.unrolling import unrolled_scan
 from engine.core.aval import Aval
-from engine.core.batching import Batches, NotBatched, logical_rank, materialize
+from engine.core.batching import Batches, NotBatched, like_first, logical_rank, materialize
 from engine.core.kinds import PushedTogether, Together, general, nondifferentiable
 from engine.core.op import Op
 from engine.core.operands import Operand
@@ -61,8 +63,9 @@ def column(length: int | None, row: Aval) -> Aval:
 
 
 def _scan_abstract(
-    *operands: Aval, body: ClosedFunction, carries: int, sequences: int, backwards: bool = False
-) -> tuple[Aval, ...]:
+    *operands: Aval, body: ClosedFunction, carries: int, sequences: int, backwards: bool = False,
+    max_bytes: int | None = None,
+) -> tuple[Aval, ...]:  # fmt: skip
     columns = operands[carries : carries + sequences]
     length = length_of(columns)
     rest = [*map(row_of, columns), *operands[carries + sequences :]]
@@ -72,7 +75,7 @@ def _scan_abstract(
 
 def _scan_vjp(
     wanted: Sequence[bool], previous: Sequence[Any], cts: Any, outs: Any, *operands: Any,
-    body: ClosedFunction, carries: int, sequences: int, backwards: bool = False,
+    body: ClosedFunction, carries: int, sequences: int, backwards: bool = False, max_bytes: int | None = None,
 ) -> list[Any]:  # fmt: skip
     def history(saved: Sequence[int]) -> tuple[Any, Sequence[Any]]:
         if not saved:
@@ -82,7 +85,9 @@ def _scan_vjp(
         return operands[carries], scan_op(*operands, body=body_, **params)[carries:]
 
     steps = length_of([aval_of(x) for x in operands[carries : carries + sequences]])
-    return pulled_back(body, carries, sequences, wanted, previous, cts, operands, history, backwards, steps=steps)
+    return pulled_back(
+        body, carries, sequences, wanted, previous, cts, operands, history, backwards, steps=steps, max_bytes=max_bytes
+    )
 
 
 class Saving(ClosedFunction):
@@ -162,13 +167,6 @@ def order_of_sums(count: int, params: dict[str, Any]) -> list[int]:
     return [*range(start, count), *reversed(range(carries, start)), *range(carries)]
 
 
-def _empty_sum_batch(
-    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
-) -> Batches:
-    total = op(*inputs)
-    return total if flags[0] else NotBatched(total)
-
-
 def _empty_sum_filled(x: Any, steps: Any) -> Operand | None:
     return number_like(x, number=-0.0 if aval_of(steps).size else 0.0) if x.dtype.is_floating else None
 
@@ -177,7 +175,7 @@ empty_sum = nondifferentiable(
     "empty_sum",
     lambda x, steps: np.negative(np.zeros(x.shape, x.dtype)) if steps.size else np.zeros(x.shape, x.dtype),
     abstract=lambda x, steps: Aval(x.shape, x.dtype),
-    batch=_empty_sum_batch,
+    batch=like_first,
     specialize=_empty_sum_filled,
     args=("x", "steps"),
     doc="""What a sum over steps starts with, like `x`: -0.0, to which the first summand adds without a change.
@@ -190,7 +188,7 @@ empty_sum = nondifferentiable(
 def pulled_back(
     body: ClosedFunction, carries: int, sequences: int, wanted: Sequence[bool], previous: Sequence[Any], cts: Any,
     operands: Sequence[Any], history: Callable[[Sequence[int]], tuple[Any, Sequence[Any]]], backwards: bool = False,
-    history_cts: dict[int, Any] | None = None, steps: int | None = None,
+    history_cts: dict[int, Any] | None = None, steps: int | None = None, max_bytes: int | None = None,
 ) -> list[Any]:  # fmt: skip
     """Cotangents of a loop's operands.
 
@@ -205,6 +203,8 @@ def pulled_back(
         Cotangents of the stacked values that carries had at the start of the iterations.
     steps : int, optional
         The number of iterations.
+    max_bytes : int, optional
+        For the states that are kept: then `history` is asked for nothing but rows.
     """
     totals: list[Any] = [Zero(aval_of(x)) for x in operands]
     asked = [i for i in differentiable(operands) if wanted[i]]
@@ -216,23 +216,23 @@ def pulled_back(
     fixed = [i for i, path in zip(fixed, paths, strict=True) if path]
     if not live and not fixed:
         return totals
+    # under a limit, values are saved where they take no more than the carries
+    steps = steps if max_bytes is None else None
     plan = _Plan.of(body, carries, sequences, live, fixed, given, history_cts or {}, steps, whole)
-    length, saved = history(plan.saved)
+    length, saved = history(plan.saved if max_bytes is None else ())
     sums = [empty_sum(operands[i], length) if previous[i] is None else previous[i] for i in plan.summed]
-    cotangents = scan_op(
-        *[cts[k] for k in live],
-        *sums,
-        length,
-        *[operands[i] for i in plan.read],
-        *saved,
-        *[cts[r] for r in given[len(live) :]],
-        *[history_cts[k] for k in plan.added] if history_cts else (),
-        *operands[carries + sequences :],
-        body=plan.step(aval_of(length)),
-        carries=len(live) + len(sums),
-        sequences=plan.columns,
-        backwards=not backwards,
-    )
+    carried = [*[cts[k] for k in live], *sums]
+    own = [*[cts[r] for r in given[len(live) :]], *[history_cts[k] for k in plan.added if history_cts]]
+    start, step = carries + sequences, plan.step(aval_of(length))
+    if max_bytes is None:
+        rows = [length, *[operands[i] for i in plan.read], *saved, *own]
+        params = {"body": step, "carries": len(carried), "sequences": len(rows), "backwards": not backwards}
+        cotangents = scan_op(*carried, *rows, *operands[start:], **params)
+    else:
+        given_ = *operands[:carries], length, *operands[carries:], *carried, *own
+        cotangents = deferred_op(
+            *given_, recipe=plan.within(max_bytes, carries, row_of(aval_of(length)), step, len(own), backwards)
+        )
     for i, ct in zip((*live, *plan.summed, *plan.mapped), cotangents, strict=True):
         if wanted[i]:
             totals[i] = ct if i in plan.summed else plus(previous[i], ct)
@@ -308,10 +308,20 @@ class _Plan:
         added = [k for k in live if k in history_cts]
         return cls(body, back, start, live, mapped, summed, given, saved, read, len(values), added, whole)
 
-    @property
-    def columns(self) -> int:
-        """Number of sequences that the scan loops over."""
-        return 1 + len(self.read) + len(self.saved) + len(self.given) - len(self.live) + len(self.added)
+    def within(
+        self, max_bytes: int, carries: int, number: Aval, step: ClosedFunction, own: int, backwards: bool
+    ) -> Checkpointed:
+        """The walk that keeps few states."""
+        body, first = unsaved(self.body), len(self.back.parameters) - self.values
+
+        def make() -> Checkpointed:
+            keeping = saving(body, carries, self.saved) if self.saved else None
+            ends, read = (len(self.live) + len(self.summed), own), [i - carries for i in self.read]
+            needed = self.saved[: len(self.saved) - self.values], [p.aval for p in self.back.parameters[first:]]
+            loop = scan_op, body, carries, self.start - carries, number
+            return Checkpointed(*loop, keeping, step, ends, read, needed, backwards, max_bytes)
+
+        return step.derived(("within", max_bytes, own, backwards), make)
 
     def step(self, length: Aval) -> ClosedFunction:
         """The body of the scan."""
@@ -396,13 +406,15 @@ def _scan_jvp(
     carries: int,
     sequences: int,
     backwards: bool = False,
+    max_bytes: int | None = None,
 ) -> list[Any]:
     push = pushed_loop(body, carries, sequences, tangents, operands)
     count = carries + len(push.live)
     columns = sequences + sum(
         tangents[i] is not None for i in differentiable(operands) if carries <= i < carries + sequences
     )
-    pushed = scan_op(*push.operands, body=push.body, carries=count, sequences=columns, backwards=backwards)
+    params = {"carries": count, "sequences": columns, "backwards": backwards, **limited("scan", max_bytes)}
+    pushed = scan_op(*push.operands, body=push.body, **params)
     results: list[Any] = [Zero(aval_of(x)) for x in outs]
     for r, t in zip((*push.live, *push.rows), pushed[carries:], strict=True):
         results[r] = t
@@ -465,10 +477,6 @@ def _scan_fix(inputs: Sequence[Any], arrays: Any, params: dict[str, Any]) -> tup
     return with_fixed(inputs, arrays, params, ("body",), params["carries"] + params["sequences"], 0)
 
 
-def _scan_unroll(call: Call, operands: Sequence[Any], params: dict[str, Any]) -> list[Any] | None:
-    return unrolled_scan(call, operands, **params)
-
-
 scan_op = general(
     "scan_op",
     scan_kernel,
@@ -477,7 +485,7 @@ scan_op = general(
     jvp=PushedTogether(_scan_jvp),
     batch=_scan_batch,
     fix=_scan_fix,
-    unroll=_scan_unroll,
+    unroll=lambda call, operands, params: unrolled_scan(call, operands, **params),
     merge=_scan_merge,
     sparsity=scanned,
     type="Scan",

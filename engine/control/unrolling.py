@@ -32,8 +32,9 @@ _MOST = TUNING.unrolled_nodes
 
 
 def unrolled_scan(
-    call: Call, operands: Sequence[Any], body: ClosedFunction, carries: int, sequences: int, backwards: bool = False
-) -> list[Any] | None:
+    call: Call, operands: Sequence[Any], body: ClosedFunction, carries: int, sequences: int, backwards: bool = False,
+    max_bytes: int | None = None,
+) -> list[Any] | None:  # fmt: skip
     """The results of a scan, step by step; None if it stays a loop."""
     start = carries + sequences
     columns, captures = operands[carries:start], operands[start:]

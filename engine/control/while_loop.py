@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine.closed.function import ClosedFunction, build, with_fixed
+from engine.control.checkpoints import limited
 from engine.control.cond import check_predicate
 from engine.control.loop_kernels import iterated, no_rows, stacked
 from engine.control.scan_loop import (
@@ -43,14 +44,18 @@ from engine.core.value import Zero, aval_of
 from engine.ops.compare import select
 from engine.ops.joining import stack_op
 from engine.ops.reduce import reduce_any
-from engine.runtime.errors import ShapeError
+from engine.runtime.errors import ShapeError, UnimplementedError
 
 
-def _while_kernel(*operands: Any, cond: ClosedFunction, body: ClosedFunction, count: int) -> Sequence[Operand]:
+def _while_kernel(
+    *operands: Any, cond: ClosedFunction, body: ClosedFunction, count: int, max_bytes: int | None = None
+) -> Sequence[Operand]:
     return iterated(operands, cond, body, count)[0]
 
 
-def _while_abstract(*operands: Aval, cond: ClosedFunction, body: ClosedFunction, count: int) -> tuple[Aval, ...]:
+def _while_abstract(
+    *operands: Aval, cond: ClosedFunction, body: ClosedFunction, count: int, max_bytes: int | None = None
+) -> tuple[Aval, ...]:
     return tuple(_steady(operands, cond, body, count)[0])
 
 
@@ -64,17 +69,22 @@ def _steady(
 
 def _while_vjp(
     wanted: Sequence[bool], previous: Sequence[Any], cts: Any, outs: Any, *operands: Any,
-    cond: ClosedFunction, body: ClosedFunction, count: int,
+    cond: ClosedFunction, body: ClosedFunction, count: int, max_bytes: int | None = None,
 ) -> list[Any]:  # fmt: skip
     before = [aval_of(x) for x in operands[:count]]
     if varying(before, steady(body, before, [aval_of(x) for x in operands[count:]])[0]):
+        if max_bytes is not None:
+            raise UnimplementedError(
+                "while_loop: where a loop variable changes its shape between iterations there is no `max_bytes`; give "
+                "it one shape, for example by padding"
+            )
         return pulled_back_varying(wanted, previous, cts, operands, cond, body, count)
 
     def history(needed: Sequence[int]) -> tuple[Any, Sequence[Any]]:
         return _saved(operands, cond, body, count, needed)
 
     steps = iterations(cond, body, count, [aval_of(x) for x in operands], _MOST_COUNTED)
-    return pulled_back(body, count, 0, wanted, previous, cts, operands, history, steps=steps)
+    return pulled_back(body, count, 0, wanted, previous, cts, operands, history, steps=steps, max_bytes=max_bytes)
 
 
 _MOST_COUNTED = 512
@@ -142,11 +152,12 @@ def _saving_vjp(
 
 
 def _while_jvp(
-    tangents: Sequence[Any], outs: Any, *operands: Any, cond: ClosedFunction, body: ClosedFunction, count: int
-) -> list[Any]:
+    tangents: Sequence[Any], outs: Any, *operands: Any, cond: ClosedFunction, body: ClosedFunction, count: int,
+    max_bytes: int | None = None,
+) -> list[Any]:  # fmt: skip
     push = pushed_loop(body, count, 0, tangents, operands)
-    ahead = _widened(cond, push, count)
-    results = while_op(*push.operands, cond=ahead, body=push.body, count=count + len(push.live))
+    params = {"cond": _widened(cond, push, count), "body": push.body, "count": count + len(push.live)}
+    results = while_op(*push.operands, **params, **limited("while_loop", max_bytes))
     return _placed(outs, push.live, results[count:])
 
 
@@ -272,7 +283,8 @@ def _while_merge(first: tuple[Op, dict[str, Any]], second: tuple[Op, dict[str, A
         ]
         for each in (a, b)
     ]
-    return while_saving_op, {**a, "body": both if values else body, "saved": saved}, *places
+    params = {"cond": a["cond"], "body": both if values else body, "count": count, "saved": saved}
+    return while_saving_op, params, *places
 
 
 _FACTS: dict[str, Any] = {

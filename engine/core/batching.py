@@ -14,8 +14,10 @@ The rules here serve nearly all ops:
 
 - `leading(n0, n1, ...)`: ops that broadcast over leading axes and work on the last ``n_i`` of operand i (elementwise
   ops: all zero). Axis 0 must then stay axis 0 whatever the ranks are, so ones are inserted behind it.
-- `lead_param`: ops with a ``lead`` parameter, the number of leading axes to leave alone.
-- `axis_param`: ops with an axis parameter on operands that all need the batch axis.
+- `aligned`: ops on operands that all need the batch axis, with parameters that count or name axes (`lead_param`: a
+  ``lead`` parameter, the number of leading axes to leave alone).
+- `axis_param`: the same for reductions, whose axis may be None.
+- `like_first`: ops on the last axes of operand 0, with references.
 """
 
 from __future__ import annotations
@@ -202,14 +204,6 @@ def leading(*core: int) -> BatchRule:
 elementwise_rule = leading(0)
 
 
-def lead_param(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
-    """Rule for ops whose ``lead`` parameter counts leading axes that they leave alone. Operand 0 carries the data."""
-    data = inputs[0] if flags[0] else materialize(inputs[0], size)
-    if any(flags[1:]):
-        raise ShapeError(f"{op.title}: a shape-like argument ({op.args[1:]}) must not differ between batch elements")
-    return op(data, *inputs[1:], **{**params, "lead": params.get("lead", 0) + 1})
-
-
 def shift_axes(axis: Any) -> int | tuple[Any, ...] | None:
     """Axis parameters of the op on inner values: negative ones count from the end and stay, others move by one."""
     if isinstance(axis, tuple):
@@ -219,18 +213,49 @@ def shift_axes(axis: Any) -> int | tuple[Any, ...] | None:
 
 def axis_param(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
     """Rule for ops with an ``axis`` parameter; every operand gets the batch axis."""
-    full = [x if f else materialize(x, size) for x, f in zip(inputs, flags, strict=True)]
     axis = params["axis"]
     if axis is None:
         axis = tuple(range(-logical_rank(op, inputs[0], flags[0]), 0))
-    return op(*full, **{**params, "axis": shift_axes(axis)})
+    return op(*materialized(inputs, flags, size), **{**params, "axis": shift_axes(axis)})
 
 
-def all_batched(
-    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
-) -> np.ndarray:
-    """Rule for ops that broadcast nothing: every operand gets the batch axis."""
-    return op(*[x if f else materialize(x, size) for x, f in zip(inputs, flags, strict=True)], **params)
+def aligned(filled: int | None = None, own: int | None = None, counts: str = "", axis: str = "") -> BatchRule:
+    """Rule for ops that broadcast nothing: operands get the batch axis, and parameters that count axes count it too.
+
+    Parameters
+    ----------
+    filled : int, optional
+        How many operands, from the first, get the batch axis; by default all.
+    own : int, optional
+        How many may differ between batch elements at all; by default all. The others say what shape there is.
+    counts : str
+        The parameter that is a number of leading axes, if there is one.
+    axis : str
+        The parameter that names axes, if there is one.
+    """
+
+    def rule(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
+        if own is not None and any(flags[own:]):
+            name = op.args[min(flags.index(True, own), len(op.args) - 1)].lstrip("*")
+            raise ShapeError(f"{op.title}: argument `{name}` must not differ between batch elements")
+        if counts:
+            params = {**params, counts: params.get(counts, 0) + 1}
+        if axis:
+            params = {**params, axis: shift_axes(params[axis])}
+        full = materialized(inputs[:filled], flags[:filled], size)
+        return op(*full, *(() if filled is None else inputs[filled:]), **params)
+
+    return rule
+
+
+all_batched = aligned()
+lead_param = aligned(1, 1, "lead")
+
+
+def like_first(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
+    """Rule for ops that count axes from the end, and take no more from further operands than their last dimensions."""
+    out = op(*inputs, **params)
+    return out if flags[0] else NotBatched(out)
 
 
 def insert_axes(x: Any, position: int, count: int) -> Operand:
@@ -238,11 +263,11 @@ def insert_axes(x: Any, position: int, count: int) -> Operand:
     return expand_dims(x, tuple(range(position, position + count))) if count else x
 
 
-def refused(advice: str) -> BatchRule:
+def refused(advice: str, kind: type[Exception] = UnimplementedError) -> BatchRule:
     """Rule for ops that cannot be vectorized: it raises, with what to do instead."""
 
     def rule(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Batches:
-        raise UnimplementedError(f"{op.title}: {advice}")
+        raise kind(f"{op.title}: {advice}")
 
     return rule
 
@@ -250,3 +275,8 @@ def refused(advice: str) -> BatchRule:
 def materialize(x: Any, size: int) -> Operand:
     """`x` repeated along a new leading axis of the given size."""
     return repeat_leading(x, size=size)
+
+
+def materialized(values: Sequence[Any], flags: Sequence[bool], size: int) -> list[Any]:
+    """The values with the batch axis; flags tell which have it already."""
+    return [x if flag else materialize(x, size) for x, flag in zip(values, flags, strict=True)]

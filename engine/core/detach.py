@@ -53,7 +53,7 @@ def _installed() -> tuple[str, ...]:
 ADVICE = {
     "np.array": "np.stack or tf.stack of the parts, or the array of dualgrad.numpy",
     "np.lib.AxisConcatenator": "np.concatenate, or the r_ and c_ of dualgrad.numpy",
-    "np.asarray": "the tensor itself, which NumPy's functions take",
+    "np.asarray": "the tensor itself, which NumPy's functions take, or np.stack or tf.stack of the parts of a list",
     "np.full": "tf.fill or np.full_like",
     "np.vectorize": "tf.map_fn, or the function on the whole tensor",
     "np.fromiter": "np.stack or tf.stack of the parts",
@@ -337,7 +337,7 @@ def _warn(message: str, user: FrameType) -> None:
 
 
 def tell_left(tape: Tape) -> None:
-    """Warn of what made plain numbers of tensors: if a function gives a plain number, all derivatives are 0."""
+    """Warn of what made plain numbers of tensors, on which what a function gives may depend unseen."""
     for note in tape.detached.values():
         if note.kind not in ("array", "int"):
             warnings.warn_explicit(_said(note), DetachWarning, note.file, note.line)

@@ -79,6 +79,14 @@ class InMemory(Value):
             array.flags.writeable = False
         return array
 
+    def __dlpack__(self, **asked: Any) -> Any:
+        # whoever takes it may write to it: it is a copy, unless it must not be one
+        shared = asked.get("copy") is False
+        return np.array(self, copy=None if shared else True).__dlpack__(**asked)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._array.__dlpack_device__()
+
     def __len__(self) -> int:
         if not self._array.ndim:
             raise TypeError("a scalar tensor has no length")

@@ -56,16 +56,10 @@ def _shifted(axes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(a if a < 0 else a + 1 for a in axes)
 
 
-def _shift_batch(
-    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
-) -> Operand:
-    return op(inputs[0], axes=_shifted(params["axes"]))
-
-
 _FACTS: dict[str, Any] = {
     "module": __name__,
     "args": ("input",),
-    "batch": _shift_batch,
+    "batch": lambda op, size, flags, inputs, params: op(inputs[0], axes=_shifted(params["axes"])),
     "kind": "linear",
     "simplify": lambda avals, params: 0,
     "sparsity": IN_ORDER,
@@ -80,10 +74,6 @@ expand_dims_op = Op(
     jvp=(lambda t, out, x, *, axes: expand_dims_op(t, axes=axes),),
     **_FACTS,
 )
-
-
-def _squeeze_kernel(x: Any, *, axes: tuple[int, ...]) -> np.ndarray:
-    return np.squeeze(x, axes)
 
 
 def _squeeze_abstract(x: Aval, *, axes: tuple[int, ...]) -> Aval:
@@ -104,7 +94,7 @@ def _squeeze_abstract(x: Aval, *, axes: tuple[int, ...]) -> Aval:
 squeeze_op = Op(
     name="squeeze_op",
     type="Squeeze",
-    kernel=_squeeze_kernel,
+    kernel=lambda x, *, axes: np.squeeze(x, axes),
     abstract=_squeeze_abstract,
     vjp=(lambda ct, out, x, *, axes: expand_dims_op(ct, axes=axes),),
     jvp=(lambda t, out, x, *, axes: squeeze_op(t, axes=axes),),
@@ -134,12 +124,6 @@ def _repeat_abstract(x: Aval, *, size: int, position: int = 0) -> Aval:
     return Aval((*x.shape[:position], size, *x.shape[position:]), x.dtype)
 
 
-def _repeat_batch(
-    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
-) -> Operand:
-    return op(inputs[0], size=params["size"], position=params.get("position", 0) + 1)
-
-
 repeat_leading = Op(
     name="repeat_leading",
     type="RepeatLeading",
@@ -149,7 +133,9 @@ repeat_leading = Op(
     abstract=_repeat_abstract,
     vjp=(lambda ct, out, x, *, size, position=0: sum_axis(ct, position=position),),
     jvp=(lambda t, out, x, **params: repeat_leading(t, **params),),
-    batch=_repeat_batch,
+    batch=lambda op, size, flags, inputs, params: op(
+        inputs[0], size=params["size"], position=params.get("position", 0) + 1
+    ),
     kind="linear",
     sparsity=REARRANGES,
     doc="Repeat along a new axis at `position`, without copying.",
@@ -164,12 +150,6 @@ seed_rows = replace(
     type="SeedRows",
     doc="`repeat_leading`, where it makes the seeds of a batch Jacobian: programs know them by it.",
 )
-
-
-def _sum_axis_batch(
-    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
-) -> Operand:
-    return op(inputs[0], position=params["position"] + 1)
 
 
 def _sum_axis_abstract(x: Aval, *, position: int) -> Aval:
@@ -192,7 +172,7 @@ sum_axis = Op(
     abstract=_sum_axis_abstract,
     vjp=(_sum_axis_vjp,),
     jvp=(lambda t, out, x, *, position: sum_axis(t, position=position),),
-    batch=_sum_axis_batch,
+    batch=lambda op, size, flags, inputs, params: op(inputs[0], position=params["position"] + 1),
     kind="linear",
     sparsity=collected(lambda out, x, *, position: np.broadcast_to(np.expand_dims(out, position), x.shape)),
     doc="Sum over one axis: the transpose of `repeat_leading`.",

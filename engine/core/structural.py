@@ -157,10 +157,6 @@ reshape_like_op = _like_op(
 )
 
 
-def _reshape_to_vjp(ct: Any, out: Any, x: Any, *, shape: tuple[int, ...]) -> Operand:
-    return reshape_like(ct, x)
-
-
 def _reshape_to_abstract(x: Aval, *, shape: tuple[int, ...]) -> Aval:
     if x.is_static and x.size != math.prod(shape):
         raise ShapeError(f"reshape_to: {x} does not fit into the shape {shape}")
@@ -174,7 +170,7 @@ reshape_to = Op(
     args=("x",),
     kernel=lambda x, *, shape: x.reshape(shape),
     abstract=_reshape_to_abstract,
-    vjp=(_reshape_to_vjp,),
+    vjp=(lambda ct, out, x, *, shape: reshape_like(ct, x),),
     jvp=(lambda t, out, x, *, shape: reshape_to(t, shape=shape),),
     batch=lambda op, size, flags, inputs, params: op(inputs[0], shape=(size, *params["shape"])),
     kind="linear",
@@ -265,38 +261,12 @@ def _scale_abstract(ct: Aval, partial: Aval, *, either: bool = False) -> Aval:
     return Aval(broadcast_shapes("scale", ct.shape, partial.shape), ct.dtype)
 
 
-class Cotangent:
-    """The reverse rule of one operand of an elementwise op: the cotangent times a partial derivative.
+class Tangent:
+    """The forward rule of one operand of an elementwise op: the tangent times a partial derivative.
 
     Called, it keeps zeros zero (`scale`), since it does not know where they come from. A walk that does know asks for
     the `factor` and multiplies by it (`engine.choices`).
     """
-
-    __slots__ = ("_index", "_partial", "_selects")
-
-    def __init__(self, index: int, partial: Callable[..., Any] | float, selects: bool = False) -> None:
-        self._index = index
-        self._partial = partial
-        self._selects = selects
-
-    def selects(self, params: dict[str, Any]) -> bool:
-        """Whether a partial that is zero lets nothing through, because the operand was not chosen."""
-        return self._selects or "either" in params
-
-    def factor(self, out: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
-        """The factor of the cotangent; the numbers 1 and -1 as they are."""
-        return conj(self._partial(out, *inputs, **params)) if callable(self._partial) else self._partial
-
-    def summed(self, ct: Any, inputs: Sequence[Any]) -> Operand:
-        """A product in the shape of the result, summed to that of the operand."""
-        return sum_to_like(ct, inputs[self._index])
-
-    def __call__(self, ct: Any, out: Any, *inputs: Any, **params: Any) -> Operand:  # noqa: D102 - a rule
-        return self.summed(_times(ct, self.factor(out, inputs, params), self.selects(params)), inputs)
-
-
-class Tangent:
-    """The forward rule of one operand of an elementwise op: the tangent times a partial derivative, as `Cotangent`."""
 
     __slots__ = ("_partial", "_selects")
 
@@ -314,6 +284,27 @@ class Tangent:
 
     def __call__(self, t: Any, out: Any, *inputs: Any, **params: Any) -> Operand:  # noqa: D102 - a rule
         return broadcast_like(_times(t, self.factor(out, inputs, params), self.selects(params)), out)
+
+
+class Cotangent(Tangent):
+    """The reverse rule of one operand of an elementwise op: the cotangent times a partial derivative."""
+
+    __slots__ = ("_index",)
+
+    def __init__(self, index: int, partial: Callable[..., Any] | float, selects: bool = False) -> None:
+        super().__init__(partial, selects)
+        self._index = index
+
+    def factor(self, out: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The factor of the cotangent; the numbers 1 and -1 as they are."""
+        return conj(self._partial(out, *inputs, **params)) if callable(self._partial) else self._partial
+
+    def summed(self, ct: Any, inputs: Sequence[Any]) -> Operand:
+        """A product in the shape of the result, summed to that of the operand."""
+        return sum_to_like(ct, inputs[self._index])
+
+    def __call__(self, t: Any, out: Any, *inputs: Any, **params: Any) -> Operand:  # noqa: D102 - a rule
+        return self.summed(_times(t, self.factor(out, inputs, params), self.selects(params)), inputs)
 
 
 def _times(x: Any, factor: Any, selects: bool) -> Operand:
@@ -352,17 +343,13 @@ scale = Op(
 # ---- conj, neg -------------------------------------------------------------------------------------------------------
 
 
-def _same_abstract(x: Aval) -> Aval:
-    return Aval(x.shape, x.dtype)
-
-
 conj_op = Op(
     name="conj_op",
     type="Conj",
     module=__name__,
     args=("x",),
     kernel=np.conjugate,
-    abstract=_same_abstract,
+    abstract=lambda x: Aval(x.shape, x.dtype),
     vjp=(lambda ct, out, x: conj(ct),),
     jvp=(lambda t, out, x: conj(t),),
     batch=leading(0),

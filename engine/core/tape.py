@@ -36,6 +36,8 @@ class _Active(threading.local):
     instead : callable or None
         ``instead(op, inputs, params)`` applies an op in its own way; None leaves it to the kernel. It is asked where
         Python applies ops (`engine.core.eager.applied_in_python`).
+    building : Trace or None
+        The graph that results become constants of; see `engine.core.trace.unless_large`.
     """
 
     def __init__(self) -> None:
@@ -43,6 +45,7 @@ class _Active(threading.local):
         self.function: Any = None
         self.region: Any = None
         self.instead: Callable[..., Any] | None = None
+        self.building: Any = None
         self.started = 0
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -24,6 +24,9 @@ from engine.core.structural import contiguous
 from engine.core.tape import NOTHING, active, record
 from engine.core.value import Value, address, as_array, aval_of, not_an_array
 from engine.runtime.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, ShapeError, SymbolicArrayError
+
+LARGE = 1000
+"""Elements up to which what a function computes from arrays becomes a constant of a graph, as in TensorFlow."""
 
 
 class Symbol(Value):
@@ -107,7 +110,8 @@ class Symbol(Value):
             return declined
         raise SymbolicArrayError(
             f"{self!r} is symbolic and has no array yet: a NumPy function was called on it, or it was passed where an "
-            f"array is needed. Use the corresponding function of this package, or run it in a session first"
+            f"array is needed. Use the corresponding function of this package (np.stack or tf.stack for the parts of a "
+            f"list), or run it in a session first"
         )
 
     def _has_no_number(self) -> NoReturn:
@@ -155,6 +159,15 @@ class Trace:
         if active.tapes:
             record(op, operands, params, out)
         return out
+
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """Have `unless_large` make constants of this trace."""
+        before, active.building = active.building, self
+        try:
+            yield
+        finally:
+            active.building = before
 
     def append(
         self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], avals: Sequence[Aval], name: str | None = None
@@ -273,6 +286,16 @@ class Trace:
         raise InvalidArgumentError(f"group: {type(self).__name__} has no operations to run; build a graph for that")
 
 
+def unless_large(x: Any, size: int) -> Any:
+    """`x`; as a constant of the graph being built, if a function makes more elements of it, and more than `LARGE`.
+
+    So its result is a node, and no constant that would take memory, and room in files, without having been given.
+    """
+    if active.building is None or size <= LARGE or isinstance(x, Symbol) or size <= (aval_of(x).size or 0):
+        return x
+    return active.building.operand(x)
+
+
 def follow(x: EagerTensor, symbol: Any) -> Any:
     """The constant that stands for an eager tensor: the tapes that track the tensor track it too from here on."""
     for tape in active.tapes:
@@ -312,8 +335,9 @@ def needed_nodes(
         needed.add(id(node))
         inputs: Iterable[Any] = node.inputs
         if by_shape:
-            refers = range(len(node.inputs)) if node.op.from_avals else node.op.references
-            inputs = [x for i, x in enumerate(inputs) if i not in refers or not x.aval.is_static]
+            op = node.op
+            first = 0 if op.from_avals else len(op.args) - 1 if op.args[-1:] == ("*like",) else len(node.inputs)
+            inputs = [x for i, x in enumerate(inputs) if not (i >= first or i in op.references) or not x.aval.is_static]
         pending += [x.node for x in inputs if id(x) not in fed and isinstance(x, Symbol)]
         pending += extra(node)
     return [node for node in nodes if id(node) in needed]

@@ -229,11 +229,13 @@ def as_array(value: Any, dtype: Any = None, name: str = "value") -> Array:
     numpy_like = isinstance(value, (np.ndarray, np.generic))
     if numpy_like:
         check_unmasked(value, name)
-    elif hasattr(value, "__array__"):
-        value, numpy_like = np.asarray(value), True
+    elif hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
+        value, numpy_like = _array_of(value), True
     try:
-        array = value if numpy_like else np.asarray(value)
+        array = value if numpy_like else unmasked(value, name)
     except ValueError as error:
+        if isinstance(error, InvalidArgumentError):
+            raise
         if "inhomogeneous" in str(error):
             raise ValueError(
                 f"{name}: Can't convert non-rectangular Python sequence to Tensor: parts of {value!r} differ in length"
@@ -250,6 +252,20 @@ def as_array(value: Any, dtype: Any = None, name: str = "value") -> Array:
     return _converted(array, wanted, name)
 
 
+def held_in(x: Any) -> Any:
+    """The value that an object of another library holds, or nested lists of elements with values; None if it has none.
+
+    NumPy's arrays of objects may have values for elements, and xarray's hold any array as their data.
+    """
+    if isinstance(x, np.ndarray):
+        is_one = x.dtype.kind == "O" and any(isinstance(i, Value) for i in x.flat)
+        return x.tolist() if is_one else None
+    if isinstance(x, (Value, np.generic)) or not hasattr(x, "__array__"):
+        return None
+    data = getattr(x, "data", None)
+    return data if isinstance(data, Value) else held_in(data) if type(data) is np.ndarray else None
+
+
 def numbers_of(x: Any, name: str = "value") -> np.ndarray:
     """Numbers that a solver, a file or another library hands over, as an array of a dtype of ours.
 
@@ -264,7 +280,7 @@ def numbers_of(x: Any, name: str = "value") -> np.ndarray:
         If a mask hides some of it.
     """
     check_unmasked(x, name)
-    array = np.asarray(x)
+    array = _array_of(x)
     if array.dtype.kind == "O":
         array = _of_objects(array)
     return array if array.dtype in BY_NUMPY else array.astype(_dtype_of_array(array, name, _SHORTER).numpy)
@@ -274,9 +290,16 @@ _SHORTER = {"g": np.float64, "G": np.complex128}
 """By NumPy's letters for floating numbers of more than 64 bits."""
 
 
+_PLAIN = frozenset({bool, int, float, complex, str, bytes, np.ndarray})
+
+
 def check_unmasked(x: Any, name: str) -> None:
     """Raise if a mask hides something: a tensor has none, so that what is hidden would count."""
-    if isinstance(x, np.ndarray) and type(x) is not np.ndarray and np.ma.is_masked(x):
+    if type(x) in (list, tuple):
+        if not _PLAIN.issuperset(map(type, x)):
+            for part in x:
+                check_unmasked(part, name)
+    elif isinstance(x, np.ndarray) and type(x) is not np.ndarray and np.ma.is_masked(x):
         hidden = np.count_nonzero(np.ma.getmaskarray(x))
         raise InvalidArgumentError(
             f"{name}: the mask of the array hides {hidden} of {x.size} elements, and a tensor has no "
@@ -284,11 +307,25 @@ def check_unmasked(x: Any, name: str) -> None:
         )
 
 
+def _array_of(x: Any) -> np.ndarray:
+    is_only_shared = hasattr(x, "__dlpack__") and not hasattr(x, "__array__")
+    return np.from_dlpack(x) if is_only_shared else np.asarray(x)
+
+
+def unmasked(x: Any, name: str) -> np.ndarray:
+    """An array of `x`, which must have no mask that hides something."""
+    check_unmasked(x, name)
+    return np.asarray(x)
+
+
 def _of_objects(array: Any) -> np.ndarray:
-    """An array of Python numbers as one of numbers; whatever else it holds, as it is."""
+    """An array of numbers of any type (fractions, decimals) as one of NumPy's; whatever else it holds, as it is."""
     try:
         converted = np.asarray(array.tolist())
-    except ValueError:
+        kinds = set(map(type, array.flat))
+        if converted.dtype.kind == "O" and kinds != {int} and all(hasattr(kind, "__float__") for kind in kinds):
+            converted = array.astype(np.float64)
+    except (ValueError, TypeError):
         return array
     return converted if converted.shape == array.shape and converted.dtype.kind in _RANK_OF_KIND else array
 

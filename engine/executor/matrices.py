@@ -27,13 +27,17 @@ from engine.executor.vocabulary import (
     dots_alike,
     filled,
     is_outer,
+    with_threads,
 )
 from engine.ops.determinants import cofactor, cofactors_of, conditions, largest_condition
 from engine.ops.diagonal import embed_diagonal, matrix_diag_op, set_diag_op
+from engine.ops.lapack import factoring
 from engine.ops.linalg import by_dot
 from engine.ops.small_matrix import MOST_COFACTORS, is_small
 from engine.ops.solve import one_factorization, triangle, triangular_solve_op
+from engine.runtime.blas import takes_one_thread
 from engine.runtime.lazy_scipy import scipy
+from engine.runtime.tuning import TUNING
 
 # ---- gufuncs ---------------------------------------------------------------------------------------------------------
 
@@ -65,7 +69,7 @@ def _gufunc(
     made: list[Any] = [recorder.computed(real) for real in several]
     refs = [*[ref_of(recorder, x) for x in inputs], *[x.ref for x in made]]
     dims = (*refs[0].shape[-1:], *refs[1].shape[-1:]) if len(inputs) > 1 else refs[0].shape[-1:]
-    row = core_row(resolved[0], refs, cores, dims, len(made))
+    row = core_row(with_threads(*resolved[0]), refs, cores, dims, len(made))
     arrays = list(zip(refs, [as_array(actual_of(x)) for x in inputs], strict=False))
     if len(made) == 1 and not reduces_alike([row], arrays, reals):
         raise Opaque
@@ -161,6 +165,8 @@ def _triangular_solve(
     params = {"lower": lower, "adjoint": adjoint}
     if matrix.dtype.char not in "fd" or rhs.dtype != matrix.dtype or not rhs.size or not _has_trtrs():
         raise Opaque
+    if takes_one_thread(factoring(matrix, rhs), TUNING.one_thread):
+        raise Opaque  # a row cannot tell SciPy's BLAS, which has this function, to take one
     loop = f"trtrs_{matrix.dtype.char}_of_{'lower' if lower else 'upper'}{'_adjoint' if adjoint else ''}"
 
     def solved(matrices: Any, out: Any) -> Hidden:

@@ -114,11 +114,11 @@ def matmul(recorder: Writer, a: Any, b: Any, real: Any = None) -> Hidden:
         max(dims) <= _SMALL and left.root is not right.root and out.strides[-2:] == (dims[2] * a.itemsize, a.itemsize)
     )
     own = small and _small_loop(a.dtype, dims, left.strides[-2:], right.strides[-2:])
-    recorder.add(core_row(own or _with_threads(*resolved[0]), [left, right, out], (2, 2, 2), dims))
+    recorder.add(core_row(own or with_threads(*resolved[0]), [left, right, out], (2, 2, 2), dims))
     return result
 
 
-def _with_threads(ufunc: np.ufunc, index: int) -> tuple[Any, ...]:
+def with_threads(ufunc: np.ufunc, index: int) -> tuple[Any, ...]:
     """A loop that computes with one thread of BLAS if this does."""
     return (ufunc, index, True) if in_one_thread() else (ufunc, index)
 

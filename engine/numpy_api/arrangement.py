@@ -61,11 +61,6 @@ def _rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Operand:
     return np.flip(turned, first if k % 4 == 1 else second)
 
 
-@operands("v")
-def _diagflat(v: Any, k: int = 0) -> Operand:
-    return np.diag(flat(v), k)
-
-
 @operands("a")
 def _rollaxis(a: Any, axis: int, start: int = 0) -> Operand:
     rank = rank_of(a)
@@ -289,7 +284,7 @@ ARRANGEMENT: dict[Any, Row] = {
     np.real_if_close: (_real_if_close, "tf.math.real"),
     np.trace: (_trace, "tf.linalg.trace"),
     np.rot90: (_rot90, "tf.reverse and tf.transpose"),
-    np.diagflat: (_diagflat, "tf.linalg.diag"),
+    np.diagflat: (operands("v")(lambda v, k=0: np.diag(flat(v), k)), "tf.linalg.diag"),
     np.rollaxis: (_rollaxis, "tf.transpose"),
     np.broadcast_arrays: (_broadcast_arrays, "tf.broadcast_to"),
     np.resize: (_resize, "tf.gather"),

@@ -120,11 +120,6 @@ def _column_stack(tup: Any) -> Operand:
     return np.concatenate([x if rank_of(x) > 1 else np.reshape(x, [-1, 1]) for x in tup], axis=1)
 
 
-@operands("*tup")
-def _dstack(tup: Any) -> Operand:
-    return np.concatenate([_atleast_3d(x) for x in tup], axis=2)
-
-
 @operands("a")
 def _apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Operand:
     for axis in np.ravel(axes).tolist():
@@ -272,7 +267,7 @@ COMPOUND: dict[Any, Row] = {
     np.apply_over_axes: (_apply_over_axes, "tf.reduce_sum"),
     np.meshgrid: (_meshgrid, "tf.meshgrid"),
     np.column_stack: (_column_stack, "tf.stack"),
-    np.dstack: (_dstack, "tf.concat"),
+    np.dstack: (operands("*tup")(lambda tup: np.concatenate([_atleast_3d(x) for x in tup], axis=2)), "tf.concat"),
     np.atleast_3d: (_atleast_3d, "tf.reshape"),
     np.block: (_block, "tf.concat"),
     np.array_split: (_array_split, "tf.split"),

@@ -50,11 +50,6 @@ def _eigvalsh(a: Any, UPLO: str = "L") -> Operand:
 
 
 @operands("a")
-def _eig(a: Any) -> Any:
-    return _named[np.linalg.eig](*eig.eig(a))
-
-
-@operands("a")
 def _cholesky(a: Any, *, upper: bool = False) -> Operand:
     return linalg.adjoint(decompose.cholesky(linalg.adjoint(a))) if upper else decompose.cholesky(a)
 
@@ -104,7 +99,7 @@ DECOMPOSITIONS: dict[Any, Row] = {
     np.linalg.slogdet: (_slogdet, "tf.linalg.slogdet"),
     np.linalg.eigh: (_eigh, "tf.linalg.eigh"),
     np.linalg.eigvalsh: (_eigvalsh, "tf.linalg.eigvalsh"),
-    np.linalg.eig: (_eig, "tf.linalg.eig"),
+    np.linalg.eig: (operands("a")(lambda a: _named[np.linalg.eig](*eig.eig(a))), "tf.linalg.eig"),
     np.linalg.eigvals: (eig.eigvals, "tf.linalg.eigvals"),
     np.linalg.cholesky: (_cholesky, "tf.linalg.cholesky"),
     np.linalg.svd: (_svd, "tf.linalg.svd"),

@@ -204,11 +204,6 @@ def _sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable
     return sorting.sort(*_along(a, axis))
 
 
-@operands("a")
-def _argsort(a: Any, axis: Any = -1) -> Operand:
-    return sorting.argsort(*_along(a, axis))
-
-
 @operands("x")
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Operand:
     if ord is not None and axis is None:
@@ -281,11 +276,6 @@ def _reshape(a: Any, shape: Any, order: str = "C", *, copy: Any = None) -> Opera
 
 
 @operands("a")
-def _transpose(a: Any, axes: Any = None) -> Operand:
-    return shapes.transpose(a, axes)
-
-
-@operands("a")
 def _swapaxes(a: Any, axis1: int, axis2: int) -> Operand:
     order = list(range(rank_of(a)))
     order[axis1], order[axis2] = order[axis2], order[axis1]
@@ -306,16 +296,6 @@ def _ravel(a: Any, order: str = "C") -> Operand:
     if order not in ("C", "A", "K", "F"):
         raise NotTaken
     return flat(np.transpose(a) if order == "F" else a)
-
-
-@operands("*arys")
-def _atleast_1d(*arys: Any) -> Results:
-    return at_least(arys, 1)
-
-
-@operands("*arys")
-def _atleast_2d(*arys: Any) -> Results:
-    return at_least(arys, 2)
 
 
 def at_least(values: Sequence[Any], rank: int) -> Results:
@@ -472,18 +452,8 @@ def _inner(a: Any, b: Any) -> Operand:
 
 
 @operands("a", "b")
-def _vdot(a: Any, b: Any) -> Operand:
-    return einsum.tensordot(complexes.conj(flat(a)), flat(b), 1)
-
-
-@operands("a", "b")
 def _outer(a: Any, b: Any) -> Operand:
     return shapes.reshape(a, [-1, 1]) * shapes.reshape(b, [1, -1])
-
-
-@operands("a", "b")
-def _tensordot(a: Any, b: Any, axes: Any = 2) -> Operand:
-    return einsum.tensordot(a, b, axes)
 
 
 def _einsum(*operands: Any, optimize: Any = None) -> Operand:
@@ -556,21 +526,6 @@ def _solve(a: Any, b: Any) -> Operand:
 
 
 @operands("a")
-def _copy(a: Any) -> Operand:
-    return shapes.identity(a)
-
-
-@operands("a")
-def _zeros_like(a: Any) -> Operand:
-    return creation.zeros_like(a)
-
-
-@operands("a")
-def _ones_like(a: Any) -> Operand:
-    return creation.ones_like(a)
-
-
-@operands("a")
 def _round(a: Any, decimals: int = 0) -> Operand:
     if decimals:
         raise NotTaken
@@ -583,11 +538,6 @@ def _static_shape(a: Any) -> Any:
     if shape is None or None in shape:
         raise NotTaken
     return shape
-
-
-@operands("a")
-def _static_size(a: Any) -> int:
-    return math.prod(_static_shape(a))
 
 
 # ---- the tables ------------------------------------------------------------------------------------------------------
@@ -620,16 +570,16 @@ RECORDED: dict[Any, Row] = {
     # ---- shapes
     np.reshape: (_reshape, "tf.reshape"),
     np.ravel: (_ravel, "tf.reshape"),
-    np.transpose: (_transpose, "tf.transpose"),
+    np.transpose: (operands("a")(lambda a, axes=None: shapes.transpose(a, axes)), "tf.transpose"),
     np.matrix_transpose: (shapes.matrix_transpose, "tf.linalg.matrix_transpose"),
     np.swapaxes: (_swapaxes, "tf.transpose"),
     np.moveaxis: (_moveaxis, "tf.transpose"),
     np.squeeze: (shapes.squeeze, "tf.squeeze"),
-    np.atleast_1d: (_atleast_1d, "tf.reshape"),
-    np.atleast_2d: (_atleast_2d, "tf.reshape"),
+    np.atleast_1d: (operands("*arys")(lambda *arys: at_least(arys, 1)), "tf.reshape"),
+    np.atleast_2d: (operands("*arys")(lambda *arys: at_least(arys, 2)), "tf.reshape"),
     np.broadcast_to: (shapes.broadcast_to, "tf.broadcast_to"),
     np.meshgrid: (rearrange.meshgrid, "tf.meshgrid"),
-    np.copy: (_copy, "tf.identity"),
+    np.copy: (operands("a")(lambda a: shapes.identity(a)), "tf.identity"),
     # ---- joining and moving
     np.concatenate: (_concatenate, "tf.concat"),
     np.append: (_append, "tf.concat"),
@@ -649,8 +599,8 @@ RECORDED: dict[Any, Row] = {
     np.dot: (_dot, "tf.matmul or tf.tensordot"),
     np.inner: (_inner, "tf.tensordot"),
     np.outer: (_outer, "tf.multiply after tf.reshape"),
-    np.vdot: (_vdot, "tf.tensordot"),
-    np.tensordot: (_tensordot, "tf.tensordot"),
+    np.vdot: (operands("a", "b")(lambda a, b: einsum.tensordot(complexes.conj(flat(a)), flat(b), 1)), "tf.tensordot"),
+    np.tensordot: (operands("a", "b")(lambda a, b, axes=2: einsum.tensordot(a, b, axes)), "tf.tensordot"),
     np.einsum: (_einsum, "tf.einsum"),
     np.cross: (_cross, "tf.linalg.cross"),
     np.linalg.norm: (_norm, "tf.norm"),
@@ -664,16 +614,16 @@ RECORDED: dict[Any, Row] = {
 UNDERIVED: dict[Any, Row] = {
     np.argmax: (_position(extrema.argmax), "tf.argmax"),
     np.argmin: (_position(extrema.argmin), "tf.argmin"),
-    np.argsort: (_argsort, "tf.argsort"),
+    np.argsort: (operands("a")(lambda a, axis=-1: sorting.argsort(*_along(a, axis))), "tf.argsort"),
     np.all: (_truth(reduce.reduce_all), "tf.reduce_all"),
     np.any: (_truth(reduce.reduce_any), "tf.reduce_any"),
     np.count_nonzero: (_truth(reduce.count_nonzero), "tf.math.count_nonzero"),
     np.round: (_round, "tf.round"),
     np.around: (_round, "tf.round"),
-    np.zeros_like: (_zeros_like, "tf.zeros_like"),
-    np.ones_like: (_ones_like, "tf.ones_like"),
+    np.zeros_like: (operands("a")(lambda a: creation.zeros_like(a)), "tf.zeros_like"),
+    np.ones_like: (operands("a")(lambda a: creation.ones_like(a)), "tf.ones_like"),
     np.shape: (_static_shape, "tf.shape"),
     np.ndim: (rank_of, "tf.rank"),
-    np.size: (_static_size, "tf.size"),
+    np.size: (operands("a")(lambda a: math.prod(_static_shape(a))), "tf.size"),
 }
 """Functions that carry none: NumPy's own function serves eager values, ours the others."""

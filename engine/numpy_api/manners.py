@@ -96,51 +96,35 @@ def _array(x: Any) -> np.ndarray:
     return x.numpy()
 
 
+def _same(text: str) -> dict[str, tuple[Callable[..., Any], str]]:
+    """NumPy's functions of these names, and the public function that does the same where values are no arrays."""
+    pairs = [pair.split("=") for pair in text.split()]
+    return {name: (getattr(np, name), f"tf.{instead}") for name, instead in pairs}
+
+
 _METHODS: dict[str, tuple[Callable[..., Any], str]] = {
-    "sum": (np.sum, "tf.reduce_sum"),
-    "mean": (np.mean, "tf.reduce_mean"),
-    "min": (np.min, "tf.reduce_min"),
-    "max": (np.max, "tf.reduce_max"),
-    "std": (np.std, "tf.math.reduce_std"),
-    "var": (np.var, "tf.math.reduce_variance"),
-    "prod": (np.prod, "tf.reduce_prod"),
-    "all": (np.all, "tf.reduce_all"),
-    "any": (np.any, "tf.reduce_any"),
-    "dot": (np.dot, "tf.tensordot"),
-    "ravel": (np.ravel, "tf.reshape"),
+    **_same(
+        "sum=reduce_sum mean=reduce_mean min=reduce_min max=reduce_max std=math.reduce_std var=math.reduce_variance "
+        "prod=reduce_prod all=reduce_all any=reduce_any dot=tensordot ravel=reshape swapaxes=transpose "
+        "squeeze=squeeze clip=clip_by_value cumsum=cumsum cumprod=math.cumprod argmax=argmax argmin=argmin "
+        "argsort=argsort repeat=repeat round=round conj=math.conj take=gather diagonal=linalg.diag_part "
+        "trace=linalg.trace nonzero=where searchsorted=searchsorted"
+    ),
     "flatten": (np.ravel, "tf.reshape"),
     "reshape": (lambda x, *shape, order="C": np.reshape(x, _whole(shape), order), "tf.reshape"),
     "transpose": (lambda x, *axes: np.transpose(x, _whole(axes) if axes else None), "tf.transpose"),
-    "swapaxes": (np.swapaxes, "tf.transpose"),
-    "squeeze": (np.squeeze, "tf.squeeze"),
     "astype": (_astype, "tf.cast"),
     "copy": (lambda x, order="C": np.copy(x), "tf.identity"),
-    "clip": (np.clip, "tf.clip_by_value"),
-    "cumsum": (np.cumsum, "tf.cumsum"),
-    "cumprod": (np.cumprod, "tf.math.cumprod"),
-    "argmax": (np.argmax, "tf.argmax"),
-    "argmin": (np.argmin, "tf.argmin"),
-    "argsort": (np.argsort, "tf.argsort"),
-    "repeat": (np.repeat, "tf.repeat"),
-    "round": (np.round, "tf.round"),
-    "conj": (np.conj, "tf.math.conj"),
     "conjugate": (np.conj, "tf.math.conj"),
-    "take": (np.take, "tf.gather"),
     "compress": (lambda x, condition, axis=None: np.compress(condition, x, axis), "tf.boolean_mask"),
-    "diagonal": (np.diagonal, "tf.linalg.diag_part"),
-    "trace": (np.trace, "tf.linalg.trace"),
-    "nonzero": (np.nonzero, "tf.where"),
-    "searchsorted": (np.searchsorted, "tf.searchsorted"),
     "item": (lambda x, *at: _array(x).item(*at), "x.numpy().item"),
     "tobytes": (lambda x, order="C": _array(x).tobytes(order), "x.numpy().tobytes"),
     "tolist": (lambda x: _array(x).tolist(), "x.numpy().tolist"),
 }
 _ATTRIBUTES: dict[str, tuple[Callable[..., Any], str]] = {
+    **_same("real=math.real imag=math.imag size=size"),
     "T": (np.transpose, "tf.transpose"),
     "mT": (np.matrix_transpose, "tf.linalg.matrix_transpose"),
-    "real": (np.real, "tf.math.real"),
-    "imag": (np.imag, "tf.math.imag"),
-    "size": (np.size, "tf.size"),
     "flat": (np.ravel, "tf.reshape"),
     "itemsize": (lambda x: x.dtype.size, "x.dtype.size"),
     "nbytes": (lambda x: np.size(x) * x.dtype.size, "x.dtype.size"),

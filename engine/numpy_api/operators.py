@@ -26,6 +26,8 @@ from engine.ops.sparse_product import matmul_sparse, sparse_matmul
 from engine.runtime.errors import ShapeError
 
 _DATA = (int, float, complex, list, tuple)
+_STAND_INS = ("__array__", "as_value", "__dlpack__")
+"""Attributes of objects that an operator takes for a tensor."""
 """Python data that an operator accepts beside a tensor."""
 
 
@@ -45,7 +47,7 @@ def _binary(op: Callable[..., Any], name: str, reflected: bool = False) -> Calla
         if as_op is not None and type(other) is EagerTensor and type(self) is EagerTensor:
             return self._enter(as_op, (other, self) if reflected else (self, other), {})
         if not isinstance(other, Value):
-            if not isinstance(other, _DATA) and not (hasattr(other, "__array__") or hasattr(other, "as_value")):
+            if not isinstance(other, _DATA) and not any(hasattr(other, a) for a in _STAND_INS):
                 sparse: Any = sys.modules.get("scipy.sparse")  # if nobody has loaded it, this is none of its matrices
                 is_one = {"matmul": "issparse", "mul": "isspmatrix"}.get(name)
                 if sparse and is_one and getattr(sparse, is_one)(other):

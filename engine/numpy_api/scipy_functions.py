@@ -157,10 +157,6 @@ def _columns(solved: Callable[[Any], Any], b: Any) -> Any:
     return np.squeeze(solved(np.expand_dims(b, -1)), axis=-1) if rank_of(b) == 1 else solved(b)
 
 
-def _adjoint(a: Any) -> Any:
-    return linalg.adjoint(a)
-
-
 def _whole(a: Any, lower: bool, conjugate: bool = True) -> Any:
     """The symmetric, or Hermitian, matrix of which one triangle is looked at."""
     half = np.tril(a) if lower else np.triu(a)
@@ -195,7 +191,7 @@ def _solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_
 @operands("a")
 def _cholesky(a: Any, lower: bool = False) -> Operand:
     factor = decompose.cholesky(_whole(a, lower))
-    return factor if lower else _adjoint(factor)
+    return factor if lower else linalg.adjoint(factor)
 
 
 @operands("a")
@@ -207,7 +203,7 @@ def _cho_factor(a: Any, lower: bool = False) -> Any:
 def _cho_solve(c_and_lower: Any, b: Any) -> Operand:
     c, lower = c_and_lower
     c = c if isinstance(c, Value) else constant(c, b)
-    factor = c if lower else _adjoint(c)
+    factor = c if lower else linalg.adjoint(c)
     return _columns(lambda side: solve.cholesky_solve(factor, side), b)
 
 
@@ -292,8 +288,8 @@ def _eigh(a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = Fal
     if b is not None:
         factor = decompose.cholesky(_whole(b, lower))
         half = solve.triangular_solve(factor, a)
-        a = _adjoint(solve.triangular_solve(factor, _adjoint(half)))
-        a = (a + _adjoint(a)) / 2
+        a = linalg.adjoint(solve.triangular_solve(factor, linalg.adjoint(half)))
+        a = (a + linalg.adjoint(a)) / 2
     chosen = slice(None) if subset_by_index is None else slice(subset_by_index[0], subset_by_index[1] + 1)
     if eigvals_only:
         return decompose.eigvalsh(a)[chosen]
@@ -328,7 +324,7 @@ def _solve_sylvester(a: Any, b: Any, q: Any) -> Operand:
 
 @operands("a", "q")
 def _solve_lyapunov(a: Any, q: Any) -> Operand:
-    return matrix_roots.sylvester_op(a, _adjoint(a), q)
+    return matrix_roots.sylvester_op(a, linalg.adjoint(a), q)
 
 
 @operands("A")

@@ -18,11 +18,11 @@ from engine.core.sparsity import rowwise
 from engine.core.structural import conj
 from engine.core.value import shape_of
 from engine.ops.joining import stack
+from engine.ops.lapack import scipy_linalg
 from engine.ops.rearrange import pad
 from engine.ops.reduce import add_n, reduce_sum
 from engine.ops.slicing import getitem
 from engine.runtime.errors import ShapeError
-from engine.runtime.lazy_scipy import scipy
 
 
 def _adjoint_band(ab: np.ndarray, lower: int, upper: int) -> np.ndarray:
@@ -40,7 +40,7 @@ def _kernel(ab: Any, rhs: Any, *, lower: int, upper: int, adjoint: bool) -> np.n
     bands, sides = np.broadcast_to(ab, lead + ab.shape[-2:]), np.broadcast_to(rhs, lead + rhs.shape[-2:])
     widths = (upper, lower) if adjoint else (lower, upper)
     solutions = [
-        scipy.linalg.solve_banded(widths, _adjoint_band(bands[i], lower, upper) if adjoint else bands[i], sides[i])
+        scipy_linalg.solve_banded(widths, _adjoint_band(bands[i], lower, upper) if adjoint else bands[i], sides[i])
         for i in np.ndindex(lead)
     ]
     return np.array(solutions, rhs.dtype).reshape(sides.shape)

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval
-from engine.core.batching import Batches, NotBatched, leading
+from engine.core.batching import leading, like_first
 from engine.core.kinds import linear
-from engine.core.op import Op
 from engine.core.sparsity import MOVES
 from engine.runtime.errors import InvalidArgumentError, ShapeError
 
@@ -94,11 +93,6 @@ def _check_layout(shape: Sequence[int | None], sides: Sequence[int | None], low:
         )
 
 
-def _put_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
-    out = op(*inputs, **params)
-    return out if flags[0] else NotBatched(out)
-
-
 take_band = linear(
     "take_band",
     _take_kernel,
@@ -115,7 +109,7 @@ put_band = linear(
     _put_kernel,
     lambda ct, d, ref, **params: take_band(ct, **params),
     _put_abstract,
-    _put_batch,
+    like_first,
     type="MatrixDiagV3",
     args=("diagonal", "ref"),
     sparsity=MOVES,

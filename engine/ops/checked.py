@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, Shape, compatible, format_shape, is_known, merge_shapes
-from engine.core.batching import Batches, NotBatched, elementwise_rule, materialize
+from engine.core.batching import Batches, elementwise_rule, like_first, materialized
 from engine.core.kinds import linear
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand
@@ -37,10 +37,9 @@ def _checked(witnesses: Sequence[Any], check: Callable[..., None], lead: int) ->
 def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
     x, *witnesses = inputs
     if any(flags[1:]):
-        witnesses = [w if f else materialize(w, size) for w, f in zip(witnesses, flags[1:], strict=True)]
+        witnesses = materialized(witnesses, flags[1:], size)
         params = {**params, "lead": params.get("lead", 0) + 1}
-    out = op(x, *witnesses, **params)
-    return out if flags[0] else NotBatched(out)
+    return like_first(op, size, flags, (x, *witnesses), params)
 
 
 def _abstract(x: Aval, *witnesses: Aval, check: Callable[..., None], lead: int = 0) -> Aval:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, broadcast_shapes
-from engine.core.batching import Batches, elementwise_rule
+from engine.core.batching import elementwise_rule, refused
 from engine.core.dtypes import ANY, BOOL, INEXACT, INTEGER, NUMERIC, REAL, DType, as_dtype, bool_, int64, string
 from engine.core.kinds import check_dtype, general, linear, nondifferentiable, same_dtype
-from engine.core.op import Layout, Op
+from engine.core.op import Layout
 from engine.core.operands import Array, Operand, operands
 from engine.core.sparsity import ELEMENTWISE
 from engine.core.structural import broadcast_like, has_nan, sum_to_like
@@ -114,10 +114,6 @@ def _keep_chosen_kernel(x: Any, chosen: Any, *, fixed: bool) -> Operand:
     return scalar(out)
 
 
-def _keep_chosen_abstract(x: Aval, chosen: Aval, *, fixed: bool) -> Aval:
-    return Aval(broadcast_shapes("keep_chosen", x.shape, chosen.shape), x.dtype)
-
-
 def _is_full(x: Aval, chosen: Aval) -> bool:
     """Whether the result has the shape of `x`."""
     return x.shape == broadcast_shapes("keep_chosen", x.shape, chosen.shape)
@@ -137,7 +133,7 @@ def _through(ct: Any, x: Any, chosen: Any, fixed: bool) -> Operand:
 keep_chosen = general(
     "keep_chosen",
     _keep_chosen_kernel,
-    _keep_chosen_abstract,
+    lambda x, chosen, *, fixed: Aval(broadcast_shapes("keep_chosen", x.shape, chosen.shape), x.dtype),
     vjp=(lambda ct, out, x, chosen, *, fixed: sum_to_like(_through(ct, x, chosen, fixed), x), None),
     jvp=(lambda t, out, x, chosen, *, fixed: broadcast_like(_through(t, x, chosen, fixed), out), None),
     batch=elementwise_rule,
@@ -154,22 +150,15 @@ keep_chosen = general(
 )
 
 
-def _true_abstract(condition: Aval) -> Aval:
-    return Aval((None, condition.ndim), int64)
-
-
-def _true_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
-    raise ShapeError(
-        "where: without `x` and `y` the condition must not differ between batch elements, whose results would differ "
-        "in shape; give `x` and `y` to choose between values"
-    )
-
-
 true_indices = nondifferentiable(
     "true_indices",
     lambda condition: np.argwhere(condition).astype(np.int64),
-    abstract=_true_abstract,
-    batch=_true_batch,
+    abstract=lambda condition: Aval((None, condition.ndim), int64),
+    batch=refused(
+        "without `x` and `y` the condition must not differ between batch elements, whose results would differ in "
+        "shape; give `x` and `y` to choose between values",
+        ShapeError,
+    ),
     type="Where",
     args=("condition",),
     layout=Layout.ANY,

@@ -48,6 +48,7 @@ from engine.ops.shape import shape, shape_operand, transpose
 from engine.ops.window_sparsity import data_rule, filters_rule, forward_rule
 from engine.ops.windows import Windows, is_channels_first, make_windows
 from engine.runtime.errors import NotKnownYet, ShapeError
+from engine.runtime.public_names import named
 
 # ---- the ops ---------------------------------------------------------------------------------------------------------
 
@@ -202,11 +203,12 @@ def _as_given(y: Any, rank: int, channels_first: bool) -> Operand:
 
 
 def _convolve(
-    name: str, rank: int, input: Any, filters: Any, strides: Any, padding: Any, data_format: str | None, dilations: Any
-) -> Operand:
+    name: str, rank: int, input: Any, filters: Any, strides: Any, padding: Any, data_format: str | None, dilations: Any,
+    op: Any = conv_op,
+) -> Operand:  # fmt: skip
     first = is_channels_first(name, data_format, rank)
     windows = make_windows(name, rank, strides, padding, first, dilations)
-    return _as_given(conv_op(_channels_last(input, rank, first), filters, windows=windows, stack=0), rank, first)
+    return _as_given(op(_channels_last(input, rank, first), filters, windows=windows, stack=0), rank, first)
 
 
 @operands("input", "filters")
@@ -351,32 +353,25 @@ def conv2d_transpose(
     return _convolve_back("conv2d_transpose", 2, input, filters, output_shape, strides, padding, data_format, dilations)
 
 
-@operands("input", "filters")
-def conv1d_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
-    data_format: str = "NWC",
-    dilations: Any = None,
-) -> Operand:
-    """The transpose of `conv1d`; see `conv2d_transpose`."""
-    return _convolve_back("conv1d_transpose", 1, input, filters, output_shape, strides, padding, data_format, dilations)
+def _transpose_of(rank: int, data_format: str) -> Callable[..., Operand]:
+    name, default = f"conv{rank}d_transpose", data_format
+
+    @operands("input", "filters")
+    def transposed(
+        input: Any,
+        filters: Any,
+        output_shape: Any,
+        strides: Any,
+        padding: Any = "SAME",
+        data_format: str = default,
+        dilations: Any = None,
+    ) -> Operand:
+        return _convolve_back(name, rank, input, filters, output_shape, strides, padding, data_format, dilations)
+
+    return named(transposed, name, f"The transpose of `conv{rank}d`; see `conv2d_transpose`.")
 
 
-@operands("input", "filters")
-def conv3d_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
-    data_format: str = "NDHWC",
-    dilations: Any = None,
-) -> Operand:
-    """The transpose of `conv3d`; see `conv2d_transpose`."""
-    return _convolve_back("conv3d_transpose", 3, input, filters, output_shape, strides, padding, data_format, dilations)
+conv1d_transpose, conv3d_transpose = _transpose_of(1, "NWC"), _transpose_of(3, "NDHWC")
 
 
 @operands("filters", "out_backprop")
@@ -395,37 +390,28 @@ def conv2d_backprop_input(
     )
 
 
-@operands("input", "out_backprop")
-def conv2d_backprop_filter(
-    input: Any,
-    filter_sizes: Any,
-    out_backprop: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str = "NHWC",
-    dilations: Any = None,
-) -> Operand:
-    """The gradient of `conv2d` with respect to filters of the shape `filter_sizes`."""
-    name, moves = "conv2d_backprop_filter", (strides, padding, data_format, dilations)
-    return _gradient_of_filters(name, conv_filters_op, input, filter_sizes, out_backprop, *moves)
+def _gradient_of_filters(name: str, op: Any) -> Callable[..., Operand]:
+    @operands("input", "out_backprop")
+    def gradient(
+        input: Any,
+        filter_sizes: Any,
+        out_backprop: Any,
+        strides: Any,
+        padding: Any,
+        data_format: str = "NHWC",
+        dilations: Any = None,
+    ) -> Operand:
+        first = is_channels_first(f"{name}_backprop_filter", data_format, 2)
+        windows = make_windows(f"{name}_backprop_filter", 2, strides, padding, first, dilations)
+        x, ct = _channels_last(input, 2, first), _channels_last(out_backprop, 2, first)
+        return op(x, shape_operand(filter_sizes), ct, windows=windows, stack=0)
+
+    doc = f"The gradient of `{name}` with respect to filters of the shape `filter_sizes`."
+    return named(gradient, f"{name}_backprop_filter", doc)
 
 
-def _gradient_of_filters(
-    name: str,
-    op: Any,
-    input: Any,
-    filter_sizes: Any,
-    out_backprop: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str,
-    dilations: Any,
-) -> Operand:
-    first = is_channels_first(name, data_format, 2)
-    windows = make_windows(name, 2, strides, padding, first, dilations)
-    x, ct = _channels_last(input, 2, first), _channels_last(out_backprop, 2, first)
-    return op(x, shape_operand(filter_sizes), ct, windows=windows, stack=0)
-
+conv2d_backprop_filter = _gradient_of_filters("conv2d", conv_filters_op)
+depthwise_conv2d_backprop_filter = _gradient_of_filters("depthwise_conv2d", depthwise_filters_op)
 
 # ---- depthwise convolutions ------------------------------------------------------------------------------------------
 
@@ -448,10 +434,7 @@ def depthwise_conv2d(
     value, shape (batch, height, width, channels * multiplier)
         The results of channel 0 come first.
     """
-    name = "depthwise_conv2d"
-    first = is_channels_first(name, data_format, 2)
-    windows = make_windows(name, 2, strides, padding, first, dilations)
-    return _as_given(depthwise_op(_channels_last(input, 2, first), filter, windows=windows, stack=0), 2, first)
+    return _convolve("depthwise_conv2d", 2, input, filter, strides, padding, data_format, dilations, depthwise_op)
 
 
 @operands("filter", "out_backprop")
@@ -467,21 +450,6 @@ def depthwise_conv2d_backprop_input(
     """The gradient of `depthwise_conv2d` with respect to an input of the shape `input_sizes`."""
     name, moves = "depthwise_conv2d_backprop_input", (strides, padding, data_format, dilations)
     return _convolve_back(name, 2, out_backprop, filter, input_sizes, *moves, op=depthwise_data_op)
-
-
-@operands("input", "out_backprop")
-def depthwise_conv2d_backprop_filter(
-    input: Any,
-    filter_sizes: Any,
-    out_backprop: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str = "NHWC",
-    dilations: Any = None,
-) -> Operand:
-    """The gradient of `depthwise_conv2d` with respect to filters of the shape `filter_sizes`."""
-    name, moves = "depthwise_conv2d_backprop_filter", (strides, padding, data_format, dilations)
-    return _gradient_of_filters(name, depthwise_filters_op, input, filter_sizes, out_backprop, *moves)
 
 
 @operands("value", "filters")

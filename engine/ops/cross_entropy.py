@@ -9,11 +9,10 @@ import numpy as np
 
 from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval, Shape, broadcast_shapes, compatible, format_shape, merge_shapes
-from engine.core.batching import Batches, all_batched, elementwise_rule, shift_axes
+from engine.core.batching import all_batched, elementwise_rule, shift_axes
 from engine.core.dtypes import FLOATING, INTEGER
 from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, elementwise, general, same_dtype
-from engine.core.op import Op
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import ELEMENTWISE, Links, Site, paired, rowwise
 from engine.core.structural import broadcast_like, scale, sum_to_like
@@ -45,12 +44,6 @@ def _softmax_xent_abstract(labels: Aval, logits: Aval, *, axis: int) -> Aval:
     if shape is not None:
         normalize_axis(name, axis, len(shape))
     return Aval(reduced_shape(shape, (axis,), False), dtype)
-
-
-def _softmax_xent_batch(
-    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
-) -> Batches:
-    return elementwise_rule(op, size, flags, inputs, {"axis": shift_axes(params["axis"])})
 
 
 def _slope_in_logits(labels: Any, logits: Any, axis: int) -> Operand:
@@ -108,7 +101,9 @@ softmax_cross_entropy_op = general(
     _softmax_xent_abstract,
     vjp=(_Pull(_slope_in_labels, 0), _Pull(_slope_in_logits, 1)),
     jvp=(_Push(_slope_in_labels), _Push(_slope_in_logits)),
-    batch=_softmax_xent_batch,
+    batch=lambda op, size, flags, inputs, params: elementwise_rule(
+        op, size, flags, inputs, {"axis": shift_axes(params["axis"])}
+    ),
     type="SoftmaxCrossEntropyWithLogits",
     args=("labels", "logits"),
     sparsity=_softmax_xent_sparsity,

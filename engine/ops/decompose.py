@@ -34,6 +34,7 @@ from engine.ops.complexes import abs as absolute
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.diagonal import embed_diagonal
 from engine.ops.extrema import reduce_max
+from engine.ops.lapack import numpy_linalg
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.small_matrix import is_small, numbers_of
 from engine.ops.solve import check_matrix, finite, fresh_if_small, known, square_abstract, triangle, triangular_solve_op
@@ -129,7 +130,7 @@ def _cholesky_jvp(t: Any, out: Any, x: Any) -> Operand:
 
 
 def _cholesky_kernel(x: Any) -> np.ndarray:
-    return known(numbers_of("small_cholesky", x), NOT_DEFINITE) if is_small(x) else np.linalg.cholesky(x)
+    return known(numbers_of("small_cholesky", x), NOT_DEFINITE) if is_small(x) else numpy_linalg.cholesky(x)
 
 
 NOT_DEFINITE = "Matrix is not positive definite"
@@ -181,7 +182,7 @@ def cholesky(input: Any) -> Operand:
 
 
 def _eigh_kernel(x: Any) -> tuple[np.ndarray, ...]:
-    values, vectors = np.linalg.eigh(x)
+    values, vectors = numpy_linalg.eigh(x)
     return values.astype(x.dtype), vectors
 
 
@@ -233,7 +234,7 @@ def _eigvalsh_vjp(ct: Any, out: Any, x: Any) -> Operand:
 
 eigvalsh_op = general(
     "eigvalsh_op",
-    lambda x: np.linalg.eigvalsh(x).astype(x.dtype),
+    lambda x: numpy_linalg.eigvalsh(x).astype(x.dtype),
     lambda x: _eigh_abstract(x)[0],
     vjp=(_eigvalsh_vjp,),
     jvp=(lambda t, out, x: _eigh_jvp(t, eigh_op(x), x)[0],),
@@ -289,7 +290,7 @@ def eigvalsh(tensor: Any) -> Operand:
 
 
 def _svd_kernel(x: Any, *, full_matrices: bool = False) -> tuple[np.ndarray, ...]:
-    u, s, vh = np.linalg.svd(finite("svd", x), full_matrices=full_matrices)
+    u, s, vh = numpy_linalg.svd(finite("svd", x), full_matrices=full_matrices)
     return s, u, np.conjugate(vh).swapaxes(-1, -2)
 
 
@@ -368,7 +369,7 @@ def _singular_values_jvp(t: Any, out: Any, x: Any) -> Operand:
 
 singular_values_op = general(
     "singular_values_op",
-    lambda x: np.linalg.svd(finite("svd", x), compute_uv=False),
+    lambda x: numpy_linalg.svd(finite("svd", x), compute_uv=False),
     lambda x: _svd_abstract(x)[0],
     vjp=(_singular_values_vjp,),
     jvp=(_singular_values_jvp,),
@@ -414,7 +415,7 @@ def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True) -> tu
 
 
 def _qr_kernel(x: Any, *, full_matrices: bool = False) -> tuple[np.ndarray, ...]:
-    q, r = np.linalg.qr(x, mode="complete" if full_matrices else "reduced")
+    q, r = numpy_linalg.qr(x, mode="complete" if full_matrices else "reduced")
     return q, r
 
 

@@ -20,6 +20,7 @@ from engine.core.structural import conj, sum_to_like
 from engine.core.value import dtype_of
 from engine.ops import linalg
 from engine.ops.complexes import complex_op, imag, real
+from engine.ops.lapack import numpy_linalg
 from engine.ops.linalg import matmul, trace
 from engine.ops.reduce import reduce_sum
 from engine.ops.small_matrix import MOST_COFACTORS, call, is_small
@@ -82,11 +83,11 @@ def cofactors_of(x: Any, inverse: Any) -> Any:
 
 def _cofactor_by_svd(x: Any) -> np.ndarray:
     """Of ``U S V^H`` they are ``det(U) det(V^H) conj(U) C V^T``, C those of S: defined for singular matrices too."""
-    u, s, vh = np.linalg.svd(finite("det", x))
+    u, s, vh = numpy_linalg.svd(finite("det", x))
     n = s.shape[-1]
     others = np.broadcast_to(s[..., None, :], (*s.shape, n)).copy()
     others[..., np.arange(n), np.arange(n)] = 1
-    sign = (np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
+    sign = (numpy_linalg.det(u) * numpy_linalg.det(vh))[..., None, None]
     return sign * np.matmul(np.conjugate(u) * np.prod(others, axis=-1)[..., None, :], np.conjugate(vh))
 
 
@@ -96,7 +97,7 @@ def _change_kernel(d: Any, x: Any) -> np.ndarray:
     condition, inverse = _condition(x)
     if not np.all(condition < np.finfo(x.dtype).eps ** -0.25):
         return _change_by_svd(d, x)
-    determinant = np.linalg.det(x)[..., None, None]
+    determinant = numpy_linalg.det(x)[..., None, None]
     relative = np.matmul(inverse, d)
     along = np.trace(relative, axis1=-2, axis2=-1)[..., None, None] * inverse
     return determinant * (along - np.matmul(relative, inverse)).swapaxes(-1, -2)
@@ -104,13 +105,13 @@ def _change_kernel(d: Any, x: Any) -> np.ndarray:
 
 def _change_by_svd(d: Any, x: Any) -> np.ndarray:
     """With ``E = U^H d V`` the second order is a sum of ``E[i, i] E[j, j] - E[i, j] E[j, i]``, times all other s[k]."""
-    u, s, vh = np.linalg.svd(finite("det", x))
+    u, s, vh = numpy_linalg.svd(finite("det", x))
     pairs = _without_pairs(s)
     e = np.matmul(np.conjugate(u).swapaxes(-1, -2), np.matmul(d, np.conjugate(vh).swapaxes(-1, -2)))
     changed = -e.swapaxes(-1, -2) * pairs
     diagonal = np.arange(s.shape[-1])
     changed[..., diagonal, diagonal] = np.matmul(pairs, np.diagonal(e, axis1=-2, axis2=-1)[..., None])[..., 0]
-    sign = (np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
+    sign = (numpy_linalg.det(u) * numpy_linalg.det(vh))[..., None, None]
     return sign * np.matmul(np.matmul(np.conjugate(u), changed), np.conjugate(vh))
 
 
@@ -188,7 +189,7 @@ def _with_nan(out: Any, x: Any) -> Any:
 
 
 def _det_kernel(x: Any) -> Any:
-    return call("small_det", x) if is_small(x) else _with_nan(np.linalg.det(x), x)
+    return call("small_det", x) if is_small(x) else _with_nan(numpy_linalg.det(x), x)
 
 
 det_op = general(
@@ -241,7 +242,7 @@ def _slogdet_kernel(x: Any) -> tuple[Operand, ...]:
         number, exponent = call("small_det_parts", x)
         logarithm = np.add(elementary.log(np.abs(number)), np.multiply(exponent, LOG_2))
         return np.sign(number).astype(x.dtype), logarithm.astype(x.dtype)
-    sign, logarithm = np.linalg.slogdet(x)
+    sign, logarithm = numpy_linalg.slogdet(x)
     return _with_nan(sign, x), _with_nan(logarithm.astype(x.dtype), x)
 
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, compatible, format_shape
-from engine.core.batching import Batches, NotBatched, elementwise_rule, leading, materialize
+from engine.core.batching import all_batched, elementwise_rule, leading, like_first
 from engine.core.dtypes import bool_, int32
 from engine.core.kinds import general, linear, same_dtype
-from engine.core.op import Layout, Op
+from engine.core.op import Layout
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import GATHERS, MOVES, SCATTERS
 from engine.core.trace import constant_value
@@ -77,13 +77,6 @@ diagonal = linear(
 )
 
 
-def _embed_batch(
-    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
-) -> Batches:
-    out = op(*inputs, **params)
-    return out if flags[0] else NotBatched(out)
-
-
 embed_diagonal = linear(
     "embed_diagonal",
     lambda x, ref, *, offset=0: _embedded(x, ref.shape[-2:], offset),
@@ -91,7 +84,7 @@ embed_diagonal = linear(
     lambda x, ref, *, offset=0: Aval(
         None if x.shape is None or ref.shape is None else x.shape[:-1] + ref.shape[-2:], x.dtype
     ),
-    _embed_batch,
+    like_first,
     args=("x", "ref"),
     sparsity=SCATTERS,
     doc="Matrices of ref's size with the given diagonals, zeros elsewhere: the transpose of `diagonal`.",
@@ -280,12 +273,6 @@ def _set_diag_abstract(x: Aval, d: Aval, *, offset: int) -> Aval:
     return Aval(x.shape, x.dtype)
 
 
-def _set_diag_batch(
-    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
-) -> Operand:
-    return op(*[x if flag else materialize(x, size) for x, flag in zip(inputs, flags, strict=True)], **params)
-
-
 set_diag_op = general(
     "set_diag_op",
     _set_diag_kernel,
@@ -298,7 +285,7 @@ set_diag_op = general(
         lambda t, out, x, d, *, offset: set_diag_op(t, zeros_like(d), offset=offset),
         lambda t, out, x, d, *, offset: embed_diagonal(t, x, offset=offset),
     ),
-    batch=_set_diag_batch,
+    batch=all_batched,
     type="MatrixSetDiagV3",
     args=("input", "diagonal"),
     sparsity=MOVES,

@@ -27,6 +27,7 @@ from engine.ops.compare import cast_like, greater, less_equal, logical_and
 from engine.ops.complexes import real
 from engine.ops.decompose import columns, eigh, eigvalsh, inverse_gaps
 from engine.ops.diagonal import diagonal, matrix_diag
+from engine.ops.lapack import numpy_linalg
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.slicing import boolean_mask
 from engine.ops.solve import check_matrix, solve_op
@@ -48,7 +49,7 @@ def _abstract(x: Aval) -> tuple[Aval, Aval]:
 
 
 def _kernel(x: Any) -> tuple[np.ndarray, ...]:
-    values, vectors = np.linalg.eig(x)
+    values, vectors = numpy_linalg.eig(x)
     dtype = np.result_type(x.dtype, np.complex64)
     return values.astype(dtype), vectors.astype(dtype)
 
@@ -59,7 +60,7 @@ def _basis_kernel(values: Any, vectors: Any) -> np.ndarray:
     gaps[..., on, on] = np.inf
     close = gaps.min((-2, -1), initial=np.inf) <= tolerance * np.abs(values).max(-1, initial=0.0)
     if close.any():
-        least = np.linalg.svd(vectors, compute_uv=False).min(-1)
+        least = numpy_linalg.svd(vectors, compute_uv=False).min(-1)
         return np.where((close & (least < 10 * tolerance**2))[..., None, None], np.nan, vectors)
     return vectors.copy()
 
@@ -97,7 +98,7 @@ def _change(d: Any, ct: Any, values: Any, vectors: Any) -> Operand:
 
 def _of_eigenvalues_kernel(ct: Any, x: Any, values: Any, vectors: Any) -> np.ndarray:
     turned = np.conjugate(vectors).swapaxes(-1, -2)
-    return np.linalg.solve(turned, ct[..., None] * turned)
+    return numpy_linalg.solve(turned, ct[..., None] * turned)
 
 
 def _as(x: Any, like: Any) -> Operand:
@@ -124,7 +125,7 @@ of_eigenvalues = of_values(
 )
 eigenvalue_part = of_values(
     "eigenvalue_part",
-    lambda d, x, values, vectors: np.diagonal(np.linalg.solve(vectors, np.matmul(d, vectors)), 0, -2, -1).copy(),
+    lambda d, x, values, vectors: np.diagonal(numpy_linalg.solve(vectors, np.matmul(d, vectors)), 0, -2, -1).copy(),
     (
         lambda ct, out, d, *rest: _as(of_eigenvalues(ct, *rest), d),
         lambda ct, out, d, x, values, vectors: _as(_change(d, ct, values, vectors), x),
@@ -174,7 +175,7 @@ def _eigvals_jvp(t: Any, out: Any, x: Any) -> Operand:
 
 eigvals_op = general(
     "eigvals_op",
-    lambda x: np.linalg.eigvals(x).astype(np.result_type(x.dtype, np.complex64)),
+    lambda x: numpy_linalg.eigvals(x).astype(np.result_type(x.dtype, np.complex64)),
     lambda x: _abstract(x)[0],
     vjp=(_eigvals_vjp,),
     jvp=(_eigvals_jvp,),

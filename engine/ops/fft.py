@@ -16,7 +16,7 @@ import numpy as np
 
 from engine.core.arguments import as_ints
 from engine.core.aval import Aval
-from engine.core.batching import Batches, NotBatched, logical_rank
+from engine.core.batching import Batches, like_first, logical_rank
 from engine.core.dtypes import COMPLEX, DType, complex64, complex128, float32, float64
 from engine.core.kinds import check_dtype, linear
 from engine.core.op import Op
@@ -25,6 +25,7 @@ from engine.core.sparsity import Links, Site, rowwise
 from engine.ops.axis_args import static_axis
 from engine.runtime.errors import ShapeError
 from engine.runtime.lazy_scipy import scipy
+from engine.runtime.public_names import named
 
 REAL = frozenset([float32, float64])
 Lengths = tuple[int, ...] | None
@@ -34,8 +35,7 @@ def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], 
     """Axes are counted from the end, and of a reference only those count."""
     if logical_rank(op, inputs[0], flags[0]) < params["rank"]:
         raise ShapeError(f"{op.title}: the operand must have rank {params['rank']} or more")
-    out = op(*inputs, **params)
-    return out if flags[0] else NotBatched(out)
+    return like_first(op, size, flags, inputs, params)
 
 
 def _check(name: str, x: Aval, rank: int, accepted: frozenset[DType]) -> None:
@@ -114,10 +114,6 @@ def _fitted(x: Any, ref: Any, rank: int) -> np.ndarray:
     return out
 
 
-def _rfft_kernel(x: Any, *, rank: int, lengths: Lengths = None) -> np.ndarray:
-    return _transformed("rfft", x, rank, lengths)
-
-
 def _rfft_back_kernel(ct: Any, ref: Any, *, rank: int, lengths: Lengths = None) -> np.ndarray:
     sizes = lengths or ref.shape[ref.ndim - rank :]
     halved = _of_rank(ct, rank) * _multiplicity(sizes[-1], 0.5).astype(ref.dtype)
@@ -149,7 +145,7 @@ def _like(name: str, accepted: frozenset[DType], dtype_of: Callable[[DType], DTy
 
 rfft_op = linear(
     "rfft_op",
-    _rfft_kernel,
+    lambda x, *, rank, lengths=None: _transformed("rfft", x, rank, lengths),
     lambda ct, x, **params: rfft_back(ct, x, **params),
     _rfft_abstract,
     _batch,
@@ -240,50 +236,46 @@ def _lengths(name: str, fft_length: Any, rank: int) -> Lengths:
     return lengths
 
 
-@operands("input")
-def fft(input: Any) -> Operand:
+def _of_complex(name: str, rank: int, inverse: bool, doc: str) -> Callable[..., Operand]:
+    @operands("input")
+    def transform(input: Any) -> Operand:
+        return fft_op(input, rank=rank, inverse=inverse, scaled=inverse)
+
+    return named(transform, name, doc)
+
+
+fft = _of_complex(
+    "fft",
+    1,
+    False,
     """Fourier transform of complex values over the last axis.
 
     Examples
     --------
     >>> fft(np.array([1, 0, 0, 0], complex))
     array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])
-    """
-    return fft_op(input, rank=1, inverse=False, scaled=False)
+    """,
+)
+fft2d = _of_complex("fft2d", 2, False, "Fourier transform of complex values over the last two axes.")
+fft3d = _of_complex("fft3d", 3, False, "Fourier transform of complex values over the last three axes.")
+ifft, ifft2d, ifft3d = (
+    _of_complex(f"i{forward.__name__}", rank, True, f"Inverse of `{forward.__name__}`.")
+    for rank, forward in enumerate((fft, fft2d, fft3d), 1)
+)
 
 
-@operands("input")
-def ifft(input: Any) -> Operand:
-    """Inverse of `fft`."""
-    return fft_op(input, rank=1, inverse=True, scaled=True)
+def _of_half(op: Op, name: str, rank: int, doc: str) -> Callable[..., Operand]:
+    @operands("input_tensor")
+    def transform(input_tensor: Any, fft_length: Any = None) -> Operand:
+        return op(input_tensor, rank=rank, lengths=_lengths(name, fft_length, rank))
+
+    return named(transform, name, doc)
 
 
-@operands("input")
-def fft2d(input: Any) -> Operand:
-    """Fourier transform of complex values over the last two axes."""
-    return fft_op(input, rank=2, inverse=False, scaled=False)
-
-
-@operands("input")
-def ifft2d(input: Any) -> Operand:
-    """Inverse of `fft2d`."""
-    return fft_op(input, rank=2, inverse=True, scaled=True)
-
-
-@operands("input")
-def fft3d(input: Any) -> Operand:
-    """Fourier transform of complex values over the last three axes."""
-    return fft_op(input, rank=3, inverse=False, scaled=False)
-
-
-@operands("input")
-def ifft3d(input: Any) -> Operand:
-    """Inverse of `fft3d`."""
-    return fft_op(input, rank=3, inverse=True, scaled=True)
-
-
-@operands("input_tensor")
-def rfft(input_tensor: Any, fft_length: Any = None) -> Operand:
+rfft = _of_half(
+    rfft_op,
+    "rfft",
+    1,
     """Half spectrum of real values over the last axis.
 
     Parameters
@@ -300,12 +292,12 @@ def rfft(input_tensor: Any, fft_length: Any = None) -> Operand:
     --------
     >>> rfft(np.array([1.0, 0.0, 0.0, 0.0]))
     array([1.+0.j, 1.+0.j, 1.+0.j])
-    """
-    return rfft_op(input_tensor, rank=1, lengths=_lengths("rfft", fft_length, 1))
-
-
-@operands("input_tensor")
-def irfft(input_tensor: Any, fft_length: Any = None) -> Operand:
+    """,
+)
+irfft = _of_half(
+    irfft_op,
+    "irfft",
+    1,
     """Inverse of `rfft`: real values of a half spectrum.
 
     Parameters
@@ -313,29 +305,9 @@ def irfft(input_tensor: Any, fft_length: Any = None) -> Operand:
     input_tensor : value, complex64 or complex128, shape (..., m)
     fft_length : sequence of one int, optional
         How many values; by default ``2 * (m - 1)``.
-    """
-    return irfft_op(input_tensor, rank=1, lengths=_lengths("irfft", fft_length, 1))
-
-
-@operands("input_tensor")
-def rfft2d(input_tensor: Any, fft_length: Any = None) -> Operand:
-    """Half spectrum of real values over the last two axes (see `rfft`)."""
-    return rfft_op(input_tensor, rank=2, lengths=_lengths("rfft2d", fft_length, 2))
-
-
-@operands("input_tensor")
-def irfft2d(input_tensor: Any, fft_length: Any = None) -> Operand:
-    """Inverse of `rfft2d` (see `irfft`)."""
-    return irfft_op(input_tensor, rank=2, lengths=_lengths("irfft2d", fft_length, 2))
-
-
-@operands("input_tensor")
-def rfft3d(input_tensor: Any, fft_length: Any = None) -> Operand:
-    """Half spectrum of real values over the last three axes (see `rfft`)."""
-    return rfft_op(input_tensor, rank=3, lengths=_lengths("rfft3d", fft_length, 3))
-
-
-@operands("input_tensor")
-def irfft3d(input_tensor: Any, fft_length: Any = None) -> Operand:
-    """Inverse of `rfft3d` (see `irfft`)."""
-    return irfft_op(input_tensor, rank=3, lengths=_lengths("irfft3d", fft_length, 3))
+    """,
+)
+rfft2d = _of_half(rfft_op, "rfft2d", 2, "Half spectrum of real values over the last two axes (see `rfft`).")
+rfft3d = _of_half(rfft_op, "rfft3d", 3, "Half spectrum of real values over the last three axes (see `rfft`).")
+irfft2d = _of_half(irfft_op, "irfft2d", 2, "Inverse of `rfft2d` (see `irfft`).")
+irfft3d = _of_half(irfft_op, "irfft3d", 3, "Inverse of `rfft3d` (see `irfft`).")

@@ -17,7 +17,7 @@ from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, nondifferentiable, same_dtype
 from engine.core.operands import Operand, operands
 from engine.core.structural import broadcast_like
-from engine.core.trace import constant_value
+from engine.core.trace import Symbol, constant_value, unless_large
 from engine.core.value import Value, as_array, aval_of, dtype_of, shape_of
 from engine.ops import creation
 from engine.ops.arithmetic import add, divide, multiply, subtract
@@ -25,19 +25,19 @@ from engine.ops.axis_args import static_int
 from engine.ops.compare import cast, equal, where
 from engine.ops.joining import concat
 from engine.ops.lift import as_operand
-from engine.ops.shape import as_dims, broadcast_to, reshape, same_for_all, shape_operand
+from engine.ops.shape import as_dims, broadcast_to, fill_op, reshape, same_for_all, shape_operand
 from engine.ops.shape import shape as shape_of_value
 from engine.runtime.errors import DTypeError, InvalidArgumentError, NotKnownYet, ResourceExhaustedError, ShapeError
 
 
 def _filled(name: str, shape: Any, value: Any) -> Operand:
-    """A scalar repeated in a shape: a plain array if both are plain."""
+    """A scalar repeated in a shape."""
     dims = shape_operand(shape)
-    if isinstance(dims, Value) or isinstance(value, Value):
-        return broadcast_to(value, dims)
+    if isinstance(dims, Value):
+        return fill_op(value, dims)
     if any(d < 0 for d in as_dims(dims)):
         raise InvalidArgumentError(f"{name}: dimensions must be >= 0, got {as_dims(dims)}")
-    return np.full(as_dims(dims), value)
+    return fill_op(unless_large(value, math.prod(as_dims(dims))), dims)
 
 
 def zeros(shape: Any, dtype: Any = float32) -> Operand:
@@ -179,7 +179,14 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None) -> O
         start, limit = 0, start
     ends = (start, limit, delta)
     wanted = _range_dtype(ends) if dtype is None else as_dtype(dtype)
-    return range_op(*[cast(x, wanted) if isinstance(x, Value) else as_array(x, wanted, "range") for x in ends])
+    given = [cast(x, wanted) if isinstance(x, Value) else as_array(x, wanted, "range") for x in ends]
+    if any(isinstance(x, Value) for x in given):
+        return range_op(*given)
+    count = _count(*[x[()] for x in given])
+    made = range_op(unless_large(given[0], count), *given[1:])
+    if isinstance(made, Symbol):
+        made.set_shape((count,))
+    return made
 
 
 def _range_dtype(given: Any) -> DType:
@@ -220,10 +227,10 @@ def linspace(start: Any, stop: Any, num: Any, axis: Any = 0) -> Operand:
     at = normalize_axis("linspace", axis, len(shape) + 1) - len(shape) - 1
     first, last, span = (expand_dims(x, (at,)) for x in (broadcast_like(start, span), broadcast_like(stop, span), span))
     intervals = max(count - 1, 1)
-    steps = np.arange(count).astype(dtype).reshape((count,) + (1,) * (-at - 1))
+    steps = reshape(cast(range(np.int64(count)), dtype_of(start)), (count,) + (1,) * (-at - 1))
     inner = add(first, multiply(divide(span, np.asarray(intervals, dtype)), steps))
     # the last number is `stop` itself, without rounding
-    return where(steps == intervals, last, inner)
+    return where(equal(steps, np.asarray(intervals, dtype)), last, inner)
 
 
 # ---- eye, one_hot ----------------------------------------------------------------------------------------------------
@@ -248,7 +255,10 @@ def eye(num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: 
     """
     columns = num_rows if num_columns is None else num_columns
     rows = cast(_up_to("eye", "num_rows", num_rows), int64)
-    matrix = cast(equal(expand_dims(rows, (-1,)), cast(_up_to("eye", "num_columns", columns), int64)), dtype)
+    numbers = cast(_up_to("eye", "num_columns", columns), int64)
+    if isinstance(rows, np.ndarray) and isinstance(numbers, np.ndarray):
+        rows = unless_large(rows, rows.size * numbers.size)
+    matrix = cast(equal(expand_dims(rows, (-1,)), numbers), dtype)
     if batch_shape is None:
         return matrix
     return broadcast_to(matrix, concat([_vector(batch_shape), _vector([num_rows, columns])], 0))

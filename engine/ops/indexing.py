@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, Known, Shape, compatible, format_shape
-from engine.core.batching import Batches, NotBatched, UnknownRankError
+from engine.core.batching import Batches, NotBatched, UnknownRankError, like_first
 from engine.core.dtypes import INTEGER
 from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, linear, nondifferentiable
@@ -343,20 +343,11 @@ def _gather(size: int, x: Any, flag: bool, item: Any, index: Any, axis: int) -> 
     return gather_op.batch(gather_op, size, (flag, True), (x, _entries(item, index, x, axis)), _along(axis))
 
 
-def _wrap_kernel(index: Any, x: Any, *, axis: int) -> np.ndarray:
-    return np.where(index < 0, index + index.dtype.type(x.shape[axis]), index)
-
-
-def _wrap_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
-    out = op(*inputs, **params)
-    return out if flags[0] else NotBatched(out)
-
-
 wrap_negative = nondifferentiable(
     "wrap_negative",
-    _wrap_kernel,
+    lambda index, x, *, axis: np.where(index < 0, index + index.dtype.type(x.shape[axis]), index),
     abstract=lambda index, x, *, axis: Aval(index.shape, index.dtype),
-    batch=_wrap_batch,
+    batch=like_first,
     args=("index", "x"),
     doc="Indices into dimension `axis` (a negative number) of x; those given from its end are counted from its start.",
 )

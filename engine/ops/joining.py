@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.core.arguments import as_int, as_ints, normalize_axis
 from engine.core.aval import Aval, Known, Shape, compatible, format_shape, merge_shapes, sum_dims
-from engine.core.batching import Batches, NotBatched, axis_param, materialize, shift_axes
+from engine.core.batching import Batches, aligned, axis_param, like_first
 from engine.core.dtypes import INTEGER
 from engine.core.kinds import PerOperand, PushedTogether, check_dtype, general, linear, same_dtype
 from engine.core.op import Layout, Op
@@ -115,10 +115,6 @@ def _at(axis: int, index: Any, rank: int) -> tuple[Any, ...]:
     return (*(slice(None),) * (axis % rank), index)
 
 
-def _piece_kernel(ct: Any, *values: Any, axis: int, position: int) -> np.ndarray:
-    return ct[_at(axis, _extent(values, axis, position), ct.ndim)]
-
-
 def _place_kernel(t: Any, *values: Any, axis: int, position: int) -> np.ndarray:
     shape = list(t.shape)
     shape[axis] = sum([v.shape[axis] for v in values])
@@ -142,12 +138,7 @@ def _dims(values: Sequence[Aval], axis: int) -> list[int | None]:
 
 def _part_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
     """Operand 0 carries data, the others are references of which only the extent along the axis counts."""
-    axis = params["axis"]
-    if axis < 0:
-        out = op(*inputs, **params)
-        return out if flags[0] else NotBatched(out)
-    full = [x if flag else materialize(x, size) for x, flag in zip(inputs, flags, strict=True)]
-    return op(*full, **{**params, "axis": axis + 1})
+    return (like_first if params["axis"] < 0 else aligned(axis="axis"))(op, size, flags, inputs, params)
 
 
 def _piece_by_index(ct: Any, *values: Any, axis: int, position: int) -> Operand | None:
@@ -157,14 +148,14 @@ def _piece_by_index(ct: Any, *values: Any, axis: int, position: int) -> Operand 
 
 concat_piece = linear(
     "concat_piece",
-    _piece_kernel,
+    lambda ct, *values, axis, position: ct[_at(axis, _extent(values, axis, position), ct.ndim)],
     lambda ct, x, *values, axis, position: concat_place(ct, *values, axis=axis, position=position),
     lambda ct, *values, axis, position: Aval(
         _with_dim(ct.shape, axis, _dims(values[position : position + 1], axis)), ct.dtype
     ),
     _part_batch,
     strict=False,
-    args=("ct", "*values"),
+    args=("ct", "*like"),
     sparsity=GATHERS,
     specialize=_piece_by_index,
     layout=Layout.PART,
@@ -176,7 +167,7 @@ concat_place = linear(
     lambda ct, x, *values, axis, position: concat_piece(ct, *values, axis=axis, position=position),
     lambda t, *values, axis, position: Aval(_with_dim(t.shape, axis, _dims(values, axis)), t.dtype),
     _part_batch,
-    args=("t", "*values"),
+    args=("t", "*like"),
     sparsity=SCATTERS,
     doc="A concat in which all but the value at `position` is zero.",
 )
@@ -269,20 +260,12 @@ def _split_abstract(x: Aval, *sizes: Aval, split: Any, axis: int) -> tuple[Aval,
     return tuple(Aval(_with_dim(x.shape, axis, (s,)), x.dtype) for s in _sizes(dim, split))
 
 
-def _split_batch(
-    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
-) -> Batches:
-    if any(flags[1:]):
-        raise ShapeError("split: argument `num_or_size_splits` must not differ between batch elements")
-    return op(*inputs, **{**params, "axis": shift_axes(params["axis"])})
-
-
 split_op = linear(
     "split_op",
     _split_kernel,
     lambda cts, x, *sizes, split, axis: concat_op(*cts, axis=axis),
     _split_abstract,
-    _split_batch,
+    aligned(0, 1, axis="axis"),
     type="SplitV",
     args=("value", "*sizes"),
     multi=True,

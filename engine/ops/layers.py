@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, compatible, format_shape
-from engine.core.batching import materialize
+from engine.core.batching import all_batched
 from engine.core.dtypes import FLOATING, INTEGER, as_dtype, bool_, float16, float32, int32
 from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, nondifferentiable
-from engine.core.op import Op
 from engine.core.operands import Operand, operands
 from engine.core.value import as_array, aval_of, dtype_of, shape_of
 from engine.ops.arithmetic import add, floordiv, maximum, mod, square, squared_difference
@@ -194,18 +193,11 @@ def _in_top_k_abstract(targets: Aval, predictions: Aval, *, k: int) -> Aval:
     return Aval(targets.shape if rows is None else rows, bool_)
 
 
-def both_batched(
-    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
-) -> np.ndarray:
-    """Batch rule of ops that work on leading axes which all operands share."""
-    return op(*[x if f else materialize(x, size) for x, f in zip(inputs, flags, strict=True)], **params)
-
-
 in_top_k_op = nondifferentiable(
     "in_top_k_op",
     _in_top_k_kernel,
     abstract=_in_top_k_abstract,
-    batch=both_batched,
+    batch=all_batched,
     strict=False,
     type="InTopKV2",
     args=("targets", "predictions"),

@@ -18,7 +18,7 @@ from engine.core.dtypes import DType
 from engine.core.eager import in_c
 from engine.core.op import Op
 from engine.core.operands import Array, Operand
-from engine.core.value import Value, as_array, check_unmasked
+from engine.core.value import Value, as_array, check_unmasked, held_in
 from engine.runtime.errors import ResourceExhaustedError
 
 Wrap = Callable[[Any], Any]
@@ -72,7 +72,7 @@ def _common_dtype(items: list[Any]) -> DType | np.dtype | None:
     """The dtype of the first value, or else of the first array; None if there are Python data only."""
     for kinds in (Value, (np.ndarray, np.generic)):
         for item in items:
-            if isinstance(item, kinds):
+            if isinstance(item, kinds) and not (type(item) is np.ndarray and item.dtype.kind == "O"):
                 return item.dtype
             if kinds is Value and hasattr(item, "as_value"):
                 # an object of a program's own need not say what it becomes
@@ -95,9 +95,16 @@ def as_operand(x: Any, dtype: Any = None, name: str = "value") -> Operand:
         return as_array(x, dtype, name)
     if hasattr(x, "as_value"):
         return x.as_value()
+    if (held := held_in(x)) is not None:
+        x = held
     if isinstance(x, (list, tuple)) and _contains_value(x):
         return _pack(x, dtype, name)
-    return own_array(x, dtype, name)
+    return x if isinstance(x, Value) else own_array(x, dtype, name)
+
+
+def opened_array(x: Any) -> Any:
+    """`x`, or the value that an array of another library is if it holds any (`engine.core.value.held_in`)."""
+    return x if held_in(x) is None else as_operand(x)
 
 
 def own_array(x: Any, dtype: Any = None, name: str = "value") -> Array:
@@ -127,7 +134,11 @@ _NUMBERS = frozenset({bool, int, float, complex})
 def _contains_value(x: Any) -> bool:
     if _NUMBERS.issuperset(map(type, x)):
         return False
-    return any(isinstance(i, Value) or (isinstance(i, (list, tuple)) and _contains_value(i)) for i in x)
+    return any(_contains_value(i) if isinstance(i, (list, tuple)) else _is_value(i) for i in x)
+
+
+def _is_value(x: Any) -> bool:
+    return isinstance(x, Value) or held_in(x) is not None
 
 
 def _are_values(x: Any) -> bool:
@@ -141,6 +152,7 @@ def _are_values(x: Any) -> bool:
 
 def _first_dtype(x: Any) -> DType | None:
     for item in x:
+        item = item if (held := held_in(item)) is None else held
         if isinstance(item, Value):
             return item.dtype
         if isinstance(item, (list, tuple)) and (dtype := _first_dtype(item)) is not None:

@@ -23,11 +23,11 @@ from engine.core.value import Zero, aval_of
 from engine.ops.compare import cast_like, equal
 from engine.ops.creation import ones_like
 from engine.ops.diagonal import diagonal, embed_diagonal
+from engine.ops.lapack import scipy_linalg
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.scan import cumsum
 from engine.ops.solve import check_matrix, triangle, triangular_solve_op
 from engine.runtime.errors import DTypeError, InvalidArgumentError
-from engine.runtime.lazy_scipy import scipy
 
 
 def _kernel(x: Any, *, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -36,7 +36,7 @@ def _kernel(x: Any, *, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
     for matrix, factor, rows in zip(flat, factors, order, strict=True):
         if not matrix.size:
             continue
-        factor[...], pivots = scipy.linalg.lu_factor(matrix, check_finite=False)
+        factor[...], pivots = scipy_linalg.lu_factor(matrix, check_finite=False)
         if not np.all(np.diagonal(factor)):
             raise InvalidArgumentError("lu: Input is not invertible.")
         rows[...] = np.arange(len(rows))

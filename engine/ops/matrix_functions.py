@@ -25,11 +25,11 @@ from engine.ops.creation import ones_like
 from engine.ops.decompose import cholesky_op
 from engine.ops.diagonal import diagonal, embed_diagonal
 from engine.ops.explog import log
+from engine.ops.lapack import numpy_linalg, scipy_linalg
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.reduce import reduce_sum
 from engine.ops.solve import check_matrix, cholesky_solve, finite, square_abstract
 from engine.runtime.errors import NotKnownYet
-from engine.runtime.lazy_scipy import scipy
 
 # ---- pseudo-inverse, least squares -----------------------------------------------------------------------------------
 
@@ -37,7 +37,7 @@ from engine.runtime.lazy_scipy import scipy
 def _pinv_kernel(x: Any, *, rcond: Any = None) -> np.ndarray:
     if rcond is None:
         rcond = 10 * max(x.shape[-2:]) * float(np.finfo(x.dtype).eps)
-    return np.linalg.pinv(finite("pinv", x), rcond)
+    return numpy_linalg.pinv(finite("pinv", x), rcond)
 
 
 def _pinv_abstract(x: Aval, *, rcond: Any = None) -> Aval:
@@ -206,7 +206,7 @@ def _expm_change(t: Any, x: Any) -> Operand:
 
 expm_op = general(
     "expm_op",
-    lambda x: scipy.linalg.expm(x) if x.size else x.copy(),
+    lambda x: scipy_linalg.expm(x) if x.size else x.copy(),
     square_abstract("expm"),
     vjp=(lambda ct, out, x: _expm_change(ct, adjoint(x)),),
     jvp=(lambda t, out, x: _expm_change(t, x),),

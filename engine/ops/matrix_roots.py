@@ -19,6 +19,7 @@ from engine.core.op import Op
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import rowwise
 from engine.core.structural import sum_to_like
+from engine.ops.lapack import numpy_linalg, scipy_linalg
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.matrix_functions import block, embed_block
 from engine.ops.quadrature import gauss_legendre
@@ -38,10 +39,10 @@ def _logarithm(a: Any) -> np.ndarray:
     differ from call to call; here they are computed.
     """
     if a.dtype.kind == "c":
-        t, z = scipy.linalg.schur(a.astype(np.complex128), "complex")
+        t, z = scipy_linalg.schur(a.astype(np.complex128), "complex")
     else:
         # eigenvalues that are real stay so
-        t, z = scipy.linalg.rsf2csf(*scipy.linalg.schur(a.astype(np.float64)))
+        t, z = scipy_linalg.rsf2csf(*scipy_linalg.schur(a.astype(np.float64)))
     on = np.diag_indices(len(a))
     # as in SciPy, a zero is a tiny number
     t[on] = np.where(t[on] == 0, 1e-20, t[on])
@@ -53,10 +54,10 @@ def _logarithm(a: Any) -> np.ndarray:
         second, third, fourth = (np.linalg.norm(p, 1) ** (1 / k) for k, p in ((2, x2), (3, x2 @ x), (4, x2 @ x2)))
         if not max(third, min(second, fourth)) > CLOSE or roots == 100:
             break
-        root, roots = scipy.linalg.sqrtm(root), roots + 1
+        root, roots = scipy_linalg.sqrtm(root), roots + 1
     logarithm = np.zeros_like(t)
     for node, weight in zip(*gauss_legendre(DEGREE), strict=True):
-        logarithm += scipy.linalg.solve_triangular(np.eye(len(a)) + node * x, weight * x)
+        logarithm += scipy_linalg.solve_triangular(np.eye(len(a)) + node * x, weight * x)
     logarithm *= 2.0**roots
     logarithm[on] = logarithms
     return z @ logarithm @ z.conj().T
@@ -110,7 +111,7 @@ def _logm_jvp(t: Any, out: Any, x: Any) -> Operand:
 # of a root the equation ``root @ d + d @ root = t`` says it for this root, also where eigenvalues lie on the branch cut
 sqrtm_op = _of_matrices(
     "sqrtm",
-    lambda m: scipy.linalg.sqrtm(m),
+    lambda m: scipy_linalg.sqrtm(m),
     lambda ct, out, x: sylvester_op(adjoint(out), adjoint(out), ct),
     lambda t, out, x: sylvester_op(out, out, t),
     "Principal square root of square matrices.",
@@ -160,7 +161,7 @@ def logm(input: Any) -> Operand:
 
 def _schur(x: Any) -> tuple[np.ndarray, np.ndarray]:
     """Schur forms of matrices, and the bases in which they have them."""
-    found = [scipy.linalg.schur(m) for m in x.reshape(-1, *x.shape[-2:])] if x.size else [(x, x)]
+    found = [scipy_linalg.schur(m) for m in x.reshape(-1, *x.shape[-2:])] if x.size else [(x, x)]
     form, basis = (np.array(part).reshape(x.shape) for part in zip(*found, strict=True))
     return form, basis
 
@@ -217,7 +218,7 @@ sylvester_op = general(
 
 
 def _polar_kernel(x: Any) -> np.ndarray:
-    u, _, vh = np.linalg.svd(finite("polar", x), full_matrices=False)
+    u, _, vh = numpy_linalg.svd(finite("polar", x), full_matrices=False)
     return np.matmul(u, vh)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval, compatible, format_shape
-from engine.core.batching import materialize
+from engine.core.batching import elementwise_rule, materialize, refused
 from engine.core.dtypes import INTEGER, as_dtype, bool_, int32, int64
 from engine.core.kinds import check_dtype, linear, nondifferentiable
 from engine.core.op import Layout, Op
@@ -25,13 +25,9 @@ from engine.ops.shape import expand_dims, reshape, shape_op
 from engine.ops.slicing import boolean_mask_op, getitem
 from engine.runtime.errors import DTypeError, IndexOutOfRangeError, InvalidArgumentError, NotKnownYet, ShapeError
 
-
-def _no_batch(op: Op, *_: Any) -> NoReturn:
-    raise ShapeError(
-        f"{op.title}: the operands {op.args} must not differ between batch elements, whose results could then differ "
-        f"in shape"
-    )
-
+_NO_BATCH = refused(
+    "the operands must not differ between batch elements, whose results could then differ in shape", ShapeError
+)
 
 # ---- where with one argument -----------------------------------------------------------------------------------------
 
@@ -39,7 +35,7 @@ nonzero_indices = nondifferentiable(
     "nonzero_indices",
     lambda x: np.argwhere(x).astype(np.int64),
     abstract=lambda x: Aval((None, x.ndim), int64),
-    batch=_no_batch,
+    batch=_NO_BATCH,
     type="Where",
     args=("condition",),
     layout=Layout.ANY,
@@ -61,17 +57,11 @@ def _masks_abstract(partitions: Aval, *, num: int) -> tuple[Aval, ...]:
     return (Aval(partitions.shape, bool_),) * num
 
 
-def _masks_batch(
-    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
-) -> tuple[np.ndarray, ...]:
-    return op(*inputs, **params)
-
-
 partition_masks = nondifferentiable(
     "partition_masks",
     _masks_kernel,
     abstract=_masks_abstract,
-    batch=_masks_batch,
+    batch=elementwise_rule,
     args=("partitions",),
     multi=True,
     doc="Where each of the numbers below `num` stands.",
@@ -108,7 +98,7 @@ stitched_size = nondifferentiable(
     "stitched_size",
     lambda indices: np.asarray(np.max(indices, initial=-1) + 1, indices.dtype),
     abstract=lambda indices: Aval((), indices.dtype),
-    batch=_no_batch,
+    batch=_NO_BATCH,
     args=("indices",),
     doc="How many entries a value needs to have all the given indices.",
 )

@@ -10,12 +10,13 @@ Data have the shape ``(*batch, *space, channels)``, as in `engine.ops.windows`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine.core.aval import Aval
-from engine.core.batching import materialize
+from engine.core.batching import Batches, aligned, all_batched
 from engine.core.dtypes import FLOATING, REAL, DType, as_dtype
 from engine.core.kinds import check_dtype, general, linear, nondifferentiable
 from engine.core.op import Layout, Op
@@ -34,7 +35,8 @@ from engine.ops.windows import (
     resized,
     spatial,
 )
-from engine.runtime.errors import InvalidArgumentError, NotKnownYet, ShapeError
+from engine.runtime.errors import InvalidArgumentError, NotKnownYet
+from engine.runtime.public_names import named
 
 # ---- helpers ---------------------------------------------------------------------------------------------------------
 
@@ -58,31 +60,12 @@ def _max_abstract(x: Aval, *, size: tuple[int, ...], windows: Windows) -> Aval:
     return Aval(_pooled("max_pool", "input", x, size, windows), x.dtype)
 
 
-def _largest_tap_abstract(x: Aval, largest: Aval, *, size: tuple[int, ...], windows: Windows) -> Aval:
-    return Aval(largest.shape, kernels.tap_dtype(size))
-
-
-def _gather_abstract(x: Aval, which: Aval, *, size: tuple[int, ...], windows: Windows) -> Aval:
-    return Aval(which.shape, x.dtype)
-
-
-def _scatter_abstract(ct: Aval, which: Aval, sizes: Aval, *, size: tuple[int, ...], windows: Windows) -> Aval:
-    return resized("max_pool", ct, sizes, len(size))
-
-
-def _aligned(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
-    """Batch rule of ops on data and taps: both need the batch dimension."""
-    if any(flags[2:]):
-        raise ShapeError(f"{op.title}: a shape-like argument must not differ between batch elements")
-    both = [x if flag else materialize(x, size) for x, flag in zip(inputs[:2], flags[:2], strict=True)]
-    return op(*both, *inputs[2:], **params)
-
-
+_on_taps = aligned(2, 2)
 largest_tap_op = nondifferentiable(
     "largest_tap_op",
     kernels.largest_tap,
-    abstract=_largest_tap_abstract,
-    batch=_aligned,
+    abstract=lambda x, largest, *, size, windows: Aval(largest.shape, kernels.tap_dtype(size)),
+    batch=_on_taps,
     args=("input", "largest"),
     doc="Which tap of each window has the largest entry; the first of several equal ones.",
 )
@@ -90,8 +73,8 @@ gather_taps_op = linear(
     "gather_taps_op",
     kernels.gather_taps,
     lambda ct, x, which, **params: scatter_taps_op(ct, which, shape(x), **params),
-    _gather_abstract,
-    _aligned,
+    lambda x, which, *, size, windows: Aval(which.shape, x.dtype),
+    _on_taps,
     args=("input", "taps"),
     sparsity=pooled,
     doc="The entry at the given tap of each window.",
@@ -100,8 +83,8 @@ scatter_taps_op = linear(
     "scatter_taps_op",
     kernels.scatter_taps,
     lambda ct, x, which, sizes, **params: gather_taps_op(ct, which, **params),
-    _scatter_abstract,
-    _aligned,
+    lambda ct, which, sizes, *, size, windows: resized("max_pool", ct, sizes, len(size)),
+    _on_taps,
     type="MaxPoolGrad",
     args=("ct", "taps", "sizes"),
     sparsity=spread_over_windows,
@@ -143,10 +126,10 @@ def _position_kernel(
 
 def _position_batch(
     op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
-) -> np.ndarray:
+) -> Batches:
     if params["batch"]:
         raise InvalidArgumentError("max_pool_with_argmax: cannot be vectorized with include_batch_in_index=True")
-    return op(*[x if flag else materialize(x, size) for x, flag in zip(inputs, flags, strict=True)], **params)
+    return all_batched(op, size, flags, inputs, params)
 
 
 tap_position_op = nondifferentiable(
@@ -297,31 +280,6 @@ def max_pool(input: Any, ksize: Any, strides: Any, padding: Any, data_format: st
 
 
 @operands("input")
-def max_pool1d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC") -> Operand:
-    """`max_pool` in one dimension."""
-    return _pool("max_pool1d", max_pool_op, 1, input, ksize, strides, padding, data_format)
-
-
-@operands("input")
-def max_pool2d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC") -> Operand:
-    """`max_pool` in two dimensions.
-
-    Examples
-    --------
-    >>> max_pool2d(np.arange(16.0).reshape(1, 4, 4, 1), 2, 2, "VALID")[0, :, :, 0]
-    array([[ 5.,  7.],
-           [13., 15.]])
-    """
-    return _pool("max_pool2d", max_pool_op, 2, input, ksize, strides, padding, data_format)
-
-
-@operands("input")
-def max_pool3d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC") -> Operand:
-    """`max_pool` in three dimensions."""
-    return _pool("max_pool3d", max_pool_op, 3, input, ksize, strides, padding, data_format)
-
-
-@operands("input")
 def avg_pool(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = None) -> Operand:
     """The mean of each window, in as many dimensions as `input` has between batch and channels.
 
@@ -335,22 +293,35 @@ def avg_pool(input: Any, ksize: Any, strides: Any, padding: Any, data_format: st
     return _pool("avg_pool", avg_pool_op, None, input, ksize, strides, padding, data_format)
 
 
-@operands("input")
-def avg_pool1d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC") -> Operand:
-    """`avg_pool` in one dimension."""
-    return _pool("avg_pool1d", avg_pool_op, 1, input, ksize, strides, padding, data_format)
+def _of_rank(op: Op, name: str, rank: int, doc: str, data_format: str) -> Callable[..., Operand]:
+    default = data_format
+
+    @operands("input")
+    def pooled(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = default) -> Operand:
+        return _pool(name, op, rank, input, ksize, strides, padding, data_format)
+
+    return named(pooled, name, doc)
 
 
-@operands("input")
-def avg_pool2d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC") -> Operand:
-    """`avg_pool` in two dimensions."""
-    return _pool("avg_pool2d", avg_pool_op, 2, input, ksize, strides, padding, data_format)
+max_pool1d = _of_rank(max_pool_op, "max_pool1d", 1, "`max_pool` in one dimension.", "NWC")
+max_pool2d = _of_rank(
+    max_pool_op,
+    "max_pool2d",
+    2,
+    """`max_pool` in two dimensions.
 
-
-@operands("input")
-def avg_pool3d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC") -> Operand:
-    """`avg_pool` in three dimensions."""
-    return _pool("avg_pool3d", avg_pool_op, 3, input, ksize, strides, padding, data_format)
+    Examples
+    --------
+    >>> max_pool2d(np.arange(16.0).reshape(1, 4, 4, 1), 2, 2, "VALID")[0, :, :, 0]
+    array([[ 5.,  7.],
+           [13., 15.]])
+    """,
+    "NHWC",
+)
+max_pool3d = _of_rank(max_pool_op, "max_pool3d", 3, "`max_pool` in three dimensions.", "NDHWC")
+avg_pool1d = _of_rank(avg_pool_op, "avg_pool1d", 1, "`avg_pool` in one dimension.", "NWC")
+avg_pool2d = _of_rank(avg_pool_op, "avg_pool2d", 2, "`avg_pool` in two dimensions.", "NHWC")
+avg_pool3d = _of_rank(avg_pool_op, "avg_pool3d", 3, "`avg_pool` in three dimensions.", "NDHWC")
 
 
 @operands("input")

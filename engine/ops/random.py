@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, broadcast_shapes
-from engine.core.batching import Batches, NotBatched, insert_axes, lead_param, materialize
+from engine.core.batching import Batches, NotBatched, insert_axes, lead_param, materialized
 from engine.core.dtypes import FLOATING, INTEGER, REAL, DType, as_dtype, float32, int32, int64, uint32, uint64
 from engine.core.kinds import check_dtype, general, linear, nondifferentiable, same_dtype
 from engine.core.op import Op
@@ -122,8 +122,7 @@ def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], 
         return NotBatched(op(*inputs, **params))
     if flags[0]:
         raise ShapeError(f"{op.title}: the shape must not differ between batch elements")
-    full = [x if flag else materialize(x, size) for x, flag in zip(inputs[1:], flags[1:], strict=True)]
-    return op(inputs[0], *full, **{**params, "lead": params.get("lead", 0) + 1})
+    return op(inputs[0], *materialized(inputs[1:], flags[1:], size), **{**params, "lead": params.get("lead", 0) + 1})
 
 
 def _sampling(

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.core.arguments import as_ints, normalize_axis
 from engine.core.aval import Aval, format_shape, sum_dims
-from engine.core.batching import NotBatched, axis_param, lead_param, shift_axes
+from engine.core.batching import NotBatched, aligned, axis_param, lead_param, shift_axes
 from engine.core.dtypes import INTEGER, int64
 from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, general, linear, nondifferentiable
@@ -427,18 +427,12 @@ def rolled_slices(shape: tuple[int, ...], distance: int, axis: int) -> tuple[tup
     )
 
 
-def _roll_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
-    if flags[1]:
-        raise ShapeError("roll: argument `shift` must not differ between batch elements")
-    return op(*inputs, axis=shift_axes(params["axis"]))
-
-
 roll_op = linear(
     "roll_op",
     _roll_kernel,
     lambda ct, x, shift, *, axis: roll_op(ct, negative(shift), axis=axis),
     _roll_abstract,
-    _roll_batch,
+    aligned(0, 1, axis="axis"),
     type="Roll",
     args=("input", "shift"),
     sparsity=REARRANGES,

@@ -35,7 +35,7 @@ from engine.ops.shape import size as size_of_value
 from engine.ops.slicing import getitem
 from engine.runtime.commit import exclusively
 from engine.runtime.errors import DTypeError, ShapeError
-from engine.runtime.public_names import methods_of
+from engine.runtime.public_names import methods_of, named
 
 
 def rows_at(variable: Any, indices: Any, updates: Any) -> IndexedSlices:
@@ -189,34 +189,29 @@ def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: bool = Tru
     return ref.scatter_update(rows_at(ref, indices, updates), name=name)
 
 
-def scatter_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Operand:
-    """Add to rows of a variable (see `scatter_update`); repeated indices add up."""
-    return ref.scatter_add(rows_at(ref, indices, updates), name=name)
+def _of_rows(method: str, doc: str) -> Callable[..., Operand]:
+    def scatter(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Operand:
+        return getattr(ref, method)(rows_at(ref, indices, updates), name=name)
+
+    return named(scatter, method, doc)
 
 
-def scatter_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Operand:
-    """Subtract from rows of a variable (see `scatter_update`); repeated indices add up."""
-    return ref.scatter_sub(rows_at(ref, indices, updates), name=name)
-
-
-def scatter_mul(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Operand:
-    """Multiply rows of a variable (see `scatter_update`); of repeated indices all count."""
-    return ref.scatter_mul(rows_at(ref, indices, updates), name=name)
-
-
-def scatter_div(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Operand:
-    """Divide rows of a variable of floats (see `scatter_update`); of repeated indices all count."""
-    return ref.scatter_div(rows_at(ref, indices, updates), name=name)
-
-
-def scatter_max(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Operand:
-    """Make rows of a variable the larger of themselves and `updates` (see `scatter_update`)."""
-    return ref.scatter_max(rows_at(ref, indices, updates), name=name)
-
-
-def scatter_min(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Operand:
-    """Make rows of a variable the smaller of themselves and `updates` (see `scatter_update`)."""
-    return ref.scatter_min(rows_at(ref, indices, updates), name=name)
+scatter_add = _of_rows("scatter_add", "Add to rows of a variable (see `scatter_update`); repeated indices add up.")
+scatter_sub = _of_rows(
+    "scatter_sub", "Subtract from rows of a variable (see `scatter_update`); repeated indices add up."
+)
+scatter_mul = _of_rows(
+    "scatter_mul", "Multiply rows of a variable (see `scatter_update`); of repeated indices all count."
+)
+scatter_div = _of_rows(
+    "scatter_div", "Divide rows of a variable of floats (see `scatter_update`); of repeated indices all count."
+)
+scatter_max = _of_rows(
+    "scatter_max", "Make rows of a variable the larger of themselves and `updates` (see `scatter_update`)."
+)
+scatter_min = _of_rows(
+    "scatter_min", "Make rows of a variable the smaller of themselves and `updates` (see `scatter_update`)."
+)
 
 
 def scatter_nd_update(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, Shape, compatible, format_shape
-from engine.core.batching import materialize
+from engine.core.batching import aligned
 from engine.core.dtypes import INTEGER, REAL, int32
 from engine.core.expand_axes import expand_dims
 from engine.core.kinds import FROM_VJP, check_dtype, general, linear, same_dtype
@@ -90,11 +90,8 @@ def _entries_shape(name: str, indices: Aval, shape: Shape, batch_dims: int) -> S
     return indices.shape[:-1] + shape[batch_dims + depth :]
 
 
-def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
-    """The batch is one more leading dimension that all operands share."""
-    full = [x if flag else materialize(x, size) for x, flag in zip(inputs, flags, strict=True)]
-    return op(*full, batch_dims=params.get("batch_dims", 0) + 1)
-
+_batch = aligned(counts="batch_dims")
+"""The batch is one more leading dimension that all operands share."""
 
 # ---- gather_nd, scatter_nd -------------------------------------------------------------------------------------------
 
@@ -150,21 +147,12 @@ def _scatter_nd_abstract(updates: Aval, indices: Aval, shape: Aval, *, batch_dim
     return Aval(full, updates.dtype)
 
 
-def _scatter_nd_batch(
-    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
-) -> Operand:
-    if flags[2]:
-        raise ShapeError("scatter_nd: argument `shape` must not differ between batch elements")
-    updates, indices = (x if f else materialize(x, size) for x, f in zip(inputs[:2], flags[:2], strict=True))
-    return op(updates, indices, inputs[2], batch_dims=params.get("batch_dims", 0) + 1)
-
-
 scatter_nd_op = linear(
     "scatter_nd_op",
     _scatter_nd_kernel,
     lambda ct, updates, indices, shape, *, batch_dims=0: gather_nd_op(ct, indices, batch_dims=batch_dims),
     _scatter_nd_abstract,
-    _scatter_nd_batch,
+    aligned(2, 2, "batch_dims"),
     type="ScatterNd",
     args=("updates", "indices", "shape"),
     sparsity=collected(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, compatible, format_shape
-from engine.core.batching import materialize
+from engine.core.batching import materialized
 from engine.core.dtypes import INTEGER, NUMERIC, REAL, float16, float32
 from engine.core.kinds import check_dtype, general, linear
 from engine.core.op import Op, Rule
@@ -30,13 +30,14 @@ from engine.ops.explog import sqrt
 from engine.ops.gather import add_at
 from engine.ops.segment_scan import segment_products_of_others
 from engine.runtime.errors import InvalidArgumentError, ShapeError
+from engine.runtime.public_names import named
 
 # ---- what all ops share ----------------------------------------------------------------------------------------------
 
 
 def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
     """Data, ids and a reference all get the batch axis; a number of segments must not have it."""
-    full = [x if f else materialize(x, size) for x, f in zip(inputs, flags, strict=True)]
+    full = materialized(inputs, flags, size)
     if op.args[-1] == "num_segments":
         if flags[-1]:
             raise ShapeError(f"{op.title}: argument `num_segments` must not differ between batch elements")
@@ -246,18 +247,6 @@ def _share_of_ties(out: Any, data: Any, ids: Any, *number: Any, lead: int) -> Op
     return divide_no_nan(chosen, unsegment(segment_sum_like(chosen, ids, out, lead=lead), ids, lead=lead))
 
 
-def _product_of_others(out: Any, data: Any, ids: Any, *number: Any, lead: int) -> Operand:
-    return segment_products_of_others(data, ids, lead)
-
-
-def _zero(dtype: Any) -> int:
-    return 0
-
-
-def _one(dtype: Any) -> int:
-    return 1
-
-
 def _lowest(dtype: Any) -> np.generic | int:
     return np.finfo(dtype).min if dtype.kind == "f" else np.iinfo(dtype).min
 
@@ -266,7 +255,7 @@ def _highest(dtype: Any) -> np.generic | int:
     return np.finfo(dtype).max if dtype.kind == "f" else np.iinfo(dtype).max
 
 
-_product = _folding("segment_prod", np.multiply, _one)
+_product = _folding("segment_prod", np.multiply, lambda dtype: 1)
 
 unsorted_segment_sum_op, segment_sum_op = _pair(
     "segment_sum",
@@ -280,7 +269,7 @@ unsorted_segment_sum_op, segment_sum_op = _pair(
 )
 unsorted_segment_max_op, segment_max_op = _pair(
     "segment_max",
-    (_folding("segment_max", np.maximum, _lowest), _folding("segment_max", np.maximum, _zero)),
+    (_folding("segment_max", np.maximum, _lowest), _folding("segment_max", np.maximum, lambda dtype: 0)),
     _with_slope(_share_of_ties, either=True),
     REAL,
     "Largest elements of segments.",
@@ -288,7 +277,7 @@ unsorted_segment_max_op, segment_max_op = _pair(
 )
 unsorted_segment_min_op, segment_min_op = _pair(
     "segment_min",
-    (_folding("segment_min", np.minimum, _highest), _folding("segment_min", np.minimum, _zero)),
+    (_folding("segment_min", np.minimum, _highest), _folding("segment_min", np.minimum, lambda dtype: 0)),
     _with_slope(_share_of_ties, either=True),
     REAL,
     "Smallest elements of segments.",
@@ -297,7 +286,7 @@ unsorted_segment_min_op, segment_min_op = _pair(
 unsorted_segment_prod_op, segment_prod_op = _pair(
     "segment_prod",
     (_product, _product),
-    _with_slope(_product_of_others),
+    _with_slope(lambda out, data, ids, *number, lead: segment_products_of_others(data, ids, lead)),
     NUMERIC,
     """Products over segments; 1 for a segment without rows.
 
@@ -385,33 +374,6 @@ def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any) -> O
 
 
 @operands("data", alone=("segment_ids",))
-def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any) -> Operand:
-    """Largest elements of the rows that have the same id (parameters as in `unsorted_segment_sum`).
-
-    The lowest number of the dtype for a segment without rows. Each of k ties has the derivative 1/k.
-    """
-    return unsorted_segment_max_op(data, segment_ids, _number(num_segments))
-
-
-@operands("data", alone=("segment_ids",))
-def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: Any) -> Operand:
-    """Smallest elements of the rows that have the same id (parameters as in `unsorted_segment_sum`).
-
-    The highest number of the dtype for a segment without rows. Each of k ties has the derivative 1/k.
-    """
-    return unsorted_segment_min_op(data, segment_ids, _number(num_segments))
-
-
-@operands("data", alone=("segment_ids",))
-def unsorted_segment_prod(data: Any, segment_ids: Any, num_segments: Any) -> Operand:
-    """Products of the rows that have the same id (parameters as in `unsorted_segment_sum`); 1 for one without rows.
-
-    Derivatives of any order are exact where elements are zero.
-    """
-    return unsorted_segment_prod_op(data, segment_ids, _number(num_segments))
-
-
-@operands("data", alone=("segment_ids",))
 def segment_sum(data: Any, segment_ids: Any) -> Operand:
     """Sums of the rows of `data` that have the same id.
 
@@ -442,22 +404,37 @@ def segment_mean(data: Any, segment_ids: Any) -> Operand:
     return cast_like(segment_sum(rows, segment_ids) / maximum(count, ones_like(count)), data)
 
 
-@operands("data", alone=("segment_ids",))
-def segment_max(data: Any, segment_ids: Any) -> Operand:
-    """Largest elements of the rows that have the same id (parameters as in `segment_sum`); 0 for one without rows."""
-    return segment_max_op(data, segment_ids)
+def _both(name: str, unsorted_op: Op, sorted_op: Op, what: str, empty: tuple[str, str], more: str) -> tuple[Any, Any]:
+    """The function that is told the number of segments, and the one of ascending ids."""
+
+    @operands("data", alone=("segment_ids",))
+    def unsorted(data: Any, segment_ids: Any, num_segments: Any) -> Operand:
+        return unsorted_op(data, segment_ids, _number(num_segments))
+
+    @operands("data", alone=("segment_ids",))
+    def ascending(data: Any, segment_ids: Any) -> Operand:
+        return sorted_op(data, segment_ids)
+
+    def doc(full: str, value: str) -> str:
+        first = f"{what} of the rows that have the same id (see `{full}`)."
+        return f"{first}\n\n    {value} for a segment without rows. {more}\n    "
+
+    named(ascending, name, doc("segment_sum", empty[1]))
+    return named(unsorted, f"unsorted_{name}", doc("unsorted_segment_sum", empty[0])), ascending
 
 
-@operands("data", alone=("segment_ids",))
-def segment_min(data: Any, segment_ids: Any) -> Operand:
-    """Smallest elements of the rows that have the same id (parameters as in `segment_sum`); 0 for one without rows."""
-    return segment_min_op(data, segment_ids)
-
-
-@operands("data", alone=("segment_ids",))
-def segment_prod(data: Any, segment_ids: Any) -> Operand:
-    """Products of the rows that have the same id (parameters as in `segment_sum`); 1 for a segment without rows.
-
-    Derivatives of any order are exact where elements are zero.
-    """
-    return segment_prod_op(data, segment_ids)
+_TIES = "Each of k ties has the derivative 1/k."
+unsorted_segment_max, segment_max = _both(
+    "segment_max", unsorted_segment_max_op, segment_max_op, "Largest elements", ("The lowest number", "0"), _TIES
+)
+unsorted_segment_min, segment_min = _both(
+    "segment_min", unsorted_segment_min_op, segment_min_op, "Smallest elements", ("The highest number", "0"), _TIES
+)
+unsorted_segment_prod, segment_prod = _both(
+    "segment_prod",
+    unsorted_segment_prod_op,
+    segment_prod_op,
+    "Products",
+    ("1", "1"),
+    "Derivatives of any order are exact where elements are zero.",
+)

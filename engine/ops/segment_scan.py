@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, merge_shapes
-from engine.core.batching import materialize
+from engine.core.batching import aligned
 from engine.core.dtypes import INEXACT, INTEGER, NUMERIC
 from engine.core.kinds import check_dtype, general, linear, same_dtype
-from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.core.sparsity import MOVES, Link, Links, Site
 from engine.core.structural import conj
@@ -51,9 +50,7 @@ class _Rows:
         return out.reshape(shape)
 
 
-def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
-    full = [x if f else materialize(x, size) for x, f in zip(inputs, flags, strict=True)]
-    return op(*full, **{**params, "lead": params.get("lead", 0) + 1})
+_batch = aligned(counts="lead")
 
 
 def _shift_kernel(x: Any, ids: Any, *, reverse: bool, lead: int = 0) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval
-from engine.core.batching import materialize
+from engine.core.batching import materialized
 from engine.core.kinds import general, linear
 from engine.core.op import Op
 from engine.core.operands import Operand
@@ -21,17 +21,13 @@ from engine.ops.shape import reshape
 
 def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
     *data, positions = inputs
-    data = [x if flag else materialize(x, size) for x, flag in zip(data, flags[:-1], strict=True)]
+    data = materialized(data, flags[:-1], size)
     if not flags[-1]:
         # all work on the last axis
         return op(*data, positions, **params)
     one_after_the_other = positions + np.arange(size)[:, None] * params["size"]
     flat = [reshape(x, (-1,)) for x in (*data, one_after_the_other)]
     return reshape(op(*flat, **{**params, "size": size * params["size"]}), (size, -1))
-
-
-def _gather_kernel(x: Any, positions: Any, *, size: int, distinct: bool) -> np.ndarray:
-    return x[positions] if x.ndim == 1 else x[..., positions]
 
 
 def _scatter_kernel(values: Any, positions: Any, *, size: int, distinct: bool) -> np.ndarray:
@@ -54,7 +50,7 @@ def _scatter_abstract(values: Aval, positions: Aval, *, size: int, distinct: boo
 
 flat_gather_op = linear(
     "flat_gather_op",
-    _gather_kernel,
+    lambda x, positions, *, size, distinct: x[positions] if x.ndim == 1 else x[..., positions],
     lambda ct, x, positions, **params: flat_scatter_op(ct, positions, **params),
     _gather_abstract,
     _batch,

@@ -5,6 +5,7 @@ Shape-like arguments (a new shape, multiples) are *operands*, not parameters, be
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -21,6 +22,7 @@ from engine.core.operands import Operand, operands
 from engine.core.sparsity import IN_ORDER, REARRANGES
 from engine.core.structural import broadcast_array_to, conj, reshape_like, sum_to_like
 from engine.core.tensor_shape import TensorShape
+from engine.core.trace import unless_large
 from engine.core.value import Value, aval_of, shape_of
 from engine.ops.axis_args import left_over, only_item, permutation, reduction_axes, static_axis, static_int
 from engine.ops.joining import stack
@@ -307,10 +309,6 @@ def _transpose_abstract(x: Aval, *, perm: tuple[int, ...], lead: int = 0) -> Ava
     return Aval(x.shape[:lead] + tuple(x.shape[lead + p] for p in perm), x.dtype)
 
 
-def _transpose_kernel(x: Any, *, perm: tuple[int, ...], lead: int = 0) -> np.ndarray:
-    return x.transpose((*range(lead), *[lead + p for p in perm]) if lead else perm)
-
-
 def _transpose_back(ct: Any, x: Any, *, perm: tuple[int, ...], lead: int = 0) -> Operand:
     inverse = sorted(range(len(perm)), key=perm.__getitem__)
     return transpose_op(ct, perm=tuple(inverse), lead=lead)
@@ -320,7 +318,7 @@ _TRANSPOSES: dict[str, Any] = {"type": "Transpose", "args": ("a",), "sparsity": 
 _TRANSPOSES |= {"shares": (0,), "keeps_nan": (0,), "repeats": True}
 transpose_op = linear(
     "transpose_op",
-    _transpose_kernel,
+    lambda x, *, perm, lead=0: x.transpose((*range(lead), *[lead + p for p in perm]) if lead else perm),
     _transpose_back,
     _transpose_abstract,
     lead_param,
@@ -396,10 +394,6 @@ def matrix_transpose(a: Any, conjugate: bool = False) -> Operand:
 # ---- broadcast_to ----------------------------------------------------------------------------------------------------
 
 
-def _broadcast_kernel(x: Any, shape: Any, *, lead: int = 0) -> np.ndarray:
-    return broadcast_array_to(x, np.shape(x)[:lead] + as_dims(shape), lead)
-
-
 def _broadcast_abstract(x: Aval, shape: Aval, *, lead: int = 0) -> Aval:
     check_dtype("broadcast_to", "shape", shape, INTEGER)
     wanted = known_dims(shape)
@@ -416,7 +410,7 @@ def _broadcast_abstract(x: Aval, shape: Aval, *, lead: int = 0) -> Aval:
 
 broadcast_to_op = linear(
     "broadcast_to_op",
-    _broadcast_kernel,
+    lambda x, shape, *, lead=0: broadcast_array_to(x, np.shape(x)[:lead] + as_dims(shape), lead),
     lambda ct, x, shape, *, lead=0: sum_to_like(ct, x, lead=lead, ref_lead=lead),
     _broadcast_abstract,
     lead_param,
@@ -430,6 +424,22 @@ broadcast_to_op = linear(
 )
 
 
+fill_op = linear(
+    "fill_op",
+    lambda value, dims, *, lead=0: np.array(broadcast_to_op.kernel(value, dims, lead=lead), order="C"),
+    lambda ct, value, dims, *, lead=0: sum_to_like(ct, value, lead=lead, ref_lead=lead),
+    _broadcast_abstract,
+    lead_param,
+    type="Fill",
+    args=("value", "dims"),
+    simplify=unchanged(_broadcast_abstract),
+    sparsity=REARRANGES,
+    layout=Layout.FRESH,
+    repeats=True,
+    doc="A number in each place of a shape.",
+)
+
+
 @operands("input")
 def broadcast_to(input: Any, shape: Any) -> Operand:
     """`input` broadcast to `shape`, by NumPy's rules.
@@ -440,7 +450,10 @@ def broadcast_to(input: Any, shape: Any) -> Operand:
     array([[1, 2],
            [1, 2]])
     """
-    return broadcast_to_op(input, shape_operand(shape))
+    dims = shape_operand(shape)
+    if not isinstance(dims, Value):
+        input = unless_large(input, math.prod(as_dims(dims)))
+    return broadcast_to_op(input, dims)
 
 
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:

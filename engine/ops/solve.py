@@ -23,11 +23,11 @@ from engine.core.structural import sum_to_like
 from engine.core.value import dtype_of
 from engine.ops import linalg
 from engine.ops.compare import cast
+from engine.ops.lapack import lapack, numpy_linalg
 from engine.ops.linalg import matmul
 from engine.ops.small_matrix import are_small, is_small, numbers_of
 from engine.ops.small_product import MOST
 from engine.runtime.errors import ShapeError
-from engine.runtime.lazy_scipy import scipy
 
 LAPACK = frozenset([float32, float64, complex64, complex128])
 """The dtypes for which there are decompositions."""
@@ -143,7 +143,7 @@ def known(numbers: Any, message: str = SINGULAR) -> np.ndarray:
 
 
 def _inverse_kernel(x: Any) -> np.ndarray:
-    return known(numbers_of("small_inv", x)) if is_small(x) else np.linalg.inv(x)
+    return known(numbers_of("small_inv", x)) if is_small(x) else numpy_linalg.inv(x)
 
 
 inverse_op = general(
@@ -208,8 +208,8 @@ def _solve_kernel(matrix: Any, rhs: Any, *, adjoint: bool = False) -> np.ndarray
     if is_small(matrix, rhs):
         return known(numbers_of("small_solve", matrix, rhs))
     if matrix.ndim == 2 and rhs.ndim > 2 and rhs.size:
-        return one_factorization(np.linalg.solve, matrix, rhs)
-    return np.linalg.solve(matrix, rhs)
+        return one_factorization(numpy_linalg.solve, matrix, rhs)
+    return numpy_linalg.solve(matrix, rhs)
 
 
 def _solve_back(solve_again: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -296,7 +296,7 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False) -> Operand:
 
 def _one_triangular(a: Any, b: Any, lower: bool, adjoint: bool) -> np.ndarray:
     """By LAPACK's function itself: what SciPy does around it takes many times as long for small systems."""
-    function = getattr(scipy.linalg.lapack, f"{_LETTERS[a.dtype]}trtrs")
+    function = getattr(lapack, f"{_LETTERS[a.dtype]}trtrs")
     if adjoint and a.dtype.kind == "c":
         solution, info = function(a, b, lower=lower, trans=2)
     else:

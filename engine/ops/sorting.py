@@ -5,13 +5,13 @@ Where the elements go is an op without derivative; the sorted values are gathere
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval, broadcast_shapes
-from engine.core.batching import Batches, axis_param, leading
+from engine.core.batching import Batches, axis_param, leading, refused
 from engine.core.dtypes import INTEGER, REAL, DType, as_dtype, int16, int32, int64
 from engine.core.kinds import check_dtype, nondifferentiable, same_dtype
 from engine.core.op import Layout, Op
@@ -339,15 +339,13 @@ def _unique_abstract(x: Aval, *, out_idx: DType) -> tuple[Aval, ...]:
     return Aval((None,), x.dtype), Aval(x.shape or (None,), out_idx), Aval((None,), out_idx)
 
 
-def _unique_batch(op: Op, *_: Any) -> NoReturn:
-    raise ShapeError("unique: argument `x` must not differ between batch elements, whose results would differ in shape")
-
-
 unique_op = nondifferentiable(
     "unique_op",
     _unique_kernel,
     abstract=_unique_abstract,
-    batch=_unique_batch,
+    batch=refused(
+        "argument `x` must not differ between batch elements, whose results would differ in shape", ShapeError
+    ),
     type="UniqueWithCounts",
     args=("x",),
     multi=True,

@@ -20,9 +20,10 @@ from numpy.lib.stride_tricks import as_strided
 
 from engine.core.arguments import as_ints
 from engine.core.aval import Aval
+from engine.core.batching import aligned
 from engine.core.dtypes import INTEGER
 from engine.core.kinds import check_dtype, linear
-from engine.core.op import Layout, Op
+from engine.core.op import Layout
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import MOVES, collected
 from engine.ops.axis_args import static_axis
@@ -338,12 +339,8 @@ def is_channels_first(name: str, data_format: str | None, rank: int | None = Non
 
 # ---- windows as a value ----------------------------------------------------------------------------------------------
 
-
-def over_images(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
-    """Batch rule of ops that treat all images alike, however many leading dimensions tell them apart."""
-    if any(flags[1:]):
-        raise ShapeError(f"{op.title}: a shape-like argument ({op.args[1:]}) must not differ between batch elements")
-    return op(*inputs, **params)
+over_images = aligned(0, 1)
+"""Batch rule of ops that treat all images alike, however many leading dimensions tell them apart."""
 
 
 def image_dims(name: str, argument: str, x: Aval, rank: int) -> tuple[Dims, Dims, int | None] | None:
@@ -415,10 +412,6 @@ def _overlay_kernel(ct: Any, sizes: Any, *, size: tuple[int, ...], windows: Wind
     return core(out, space, along)
 
 
-def _overlay_abstract(ct: Aval, sizes: Aval, *, size: tuple[int, ...], windows: Windows) -> Aval:
-    return resized("overlay_patches", ct, sizes, len(size))
-
-
 def resized(name: str, x: Aval, sizes: Aval, rank: int) -> Aval:
     """The batch of `x`, and the spatial dimensions and channels in the integer vector `sizes`."""
     check_dtype(name, "sizes", sizes, INTEGER)
@@ -443,7 +436,7 @@ overlay_patches_op = linear(
     "overlay_patches_op",
     _overlay_kernel,
     lambda ct, x, sizes, **params: extract_patches_op(ct, **params),
-    _overlay_abstract,
+    lambda ct, sizes, *, size, windows: resized("overlay_patches", ct, sizes, len(size)),
     over_images,
     args=("ct", "sizes"),
     sparsity=collected(lambda out, ct, sizes, **params: _patches_kernel(out, **params)),

@@ -1,8 +1,10 @@
-"""NumPy's BLAS: facts, as far as they can be told from outside, and how many threads it computes with.
+"""NumPy's BLAS, and SciPy's: facts, as far as they can be told from outside, and how many threads they compute with.
 
 The threads of OpenBLAS meet at the end of each product, and where one of them has to wait for a core, all wait. On a
 machine that is busy with other things a small product takes ten times as long with two threads as with one; on an idle
-one it takes half as long at best. So products that take less than some milliseconds are computed by one thread.
+one it takes half as long at best. So products that take less than some milliseconds are computed by one thread. The
+same goes for decompositions, systems and all else that LAPACK computes. NumPy and SciPy bring a library each, whose
+threads wait actively for the next call: there two libraries stop each other, even on an idle machine.
 """
 
 from __future__ import annotations
@@ -48,27 +50,30 @@ class _Count(NamedTuple):
 
 
 @functools.cache
-def openblas() -> ctypes.CDLL | None:
-    """The library that NumPy multiplies with; its functions are found by `openblas_function`."""
+def openblas(user: str = "numpy._core._multiarray_umath") -> ctypes.CDLL | None:
+    """The library that a module multiplies with; its functions are found by `openblas_function`."""
     try:
         # looks in what this module is linked against, too
-        return ctypes.CDLL(importlib.import_module("numpy._core._multiarray_umath").__file__)
-    except OSError:
+        return ctypes.CDLL(importlib.import_module(user).__file__)
+    except (ImportError, OSError):
         return None
 
 
-def openblas_function(name: str) -> Any:
-    """A function of OpenBLAS, by its name without what it begins and ends with; None if NumPy has another BLAS."""
+def openblas_function(name: str, library: ctypes.CDLL | None = None) -> Any:
+    """A function of OpenBLAS, by its name without what it begins and ends with; None if that is another BLAS."""
     for form in ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openblas_{}"):
-        if (found := getattr(openblas(), form.format(name), None)) is not None:
+        if (found := getattr(library or openblas(), form.format(name), None)) is not None:
             return found
     return None
 
 
 @functools.cache
-def thread_count() -> _Count | None:
-    """Functions that tell and set the number of threads; None where NumPy's BLAS is no OpenBLAS."""
-    get, set = openblas_function("get_num_threads"), openblas_function("set_num_threads")
+def thread_count(of_scipy: bool = False) -> _Count | None:
+    """Functions that tell and set the number of threads; None where NumPy's (or SciPy's) BLAS is no OpenBLAS."""
+    library = openblas("scipy.linalg._flapack") if of_scipy else openblas()
+    if library is None:
+        return None
+    get, set = (openblas_function(f"{word}_num_threads", library) for word in ("get", "set"))
     return None if get is None or set is None else _Count(get, set)
 
 
@@ -100,33 +105,42 @@ class _Scope(threading.local):
 
 
 class _Lowered:
-    """How many scopes there are in all threads, and how many threads BLAS had before the first of them."""
+    """How many scopes there are in all threads, and how many threads a BLAS had before the first of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *which: bool) -> None:
+        self.which = which
         self.lock = threading.Lock()
         self.count = 0
         self.before = 1
 
+    def enter(self) -> None:
+        """Begin a scope."""
+        with self.lock:
+            self.count += 1
+            if self.count == 1 and (count := thread_count(*self.which)) is not None:
+                self.before = count.get()
+                count.set(1)
 
-_scope, _lowered = _Scope(), _Lowered()
+    def leave(self) -> None:
+        """End a scope."""
+        with self.lock:
+            self.count -= 1
+            # who finds one thread has lowered nothing, and somebody else may have
+            if self.count == 0 and self.before > 1 and (count := thread_count(*self.which)) is not None:
+                count.set(self.before)
+
+
+_scope, _lowered, _of_scipy = _Scope(), _Lowered(), _Lowered(True)
 
 
 def _enter() -> None:
     _scope.depth += 1
-    with _lowered.lock:
-        _lowered.count += 1
-        if _lowered.count == 1 and (count := thread_count()) is not None:
-            _lowered.before = count.get()
-            count.set(1)
+    _lowered.enter()
 
 
 def _leave() -> None:
     _scope.depth -= 1
-    with _lowered.lock:
-        _lowered.count -= 1
-        # who finds one thread has lowered nothing, and somebody else may have
-        if _lowered.count == 0 and _lowered.before > 1 and (count := thread_count()) is not None:
-            count.set(_lowered.before)
+    _lowered.leave()
 
 
 @contextmanager
@@ -149,7 +163,9 @@ def takes_one_thread(work: float, most: int) -> bool:
     return _threads_wanted() > 1 and _LEAST < work <= most
 
 
-def few_threads(work: Callable[..., float], most: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def few_threads(
+    work: Callable[..., float], most: int, of_scipy: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator of kernels: with one thread of BLAS, where an operand's shapes say that there is little to multiply.
 
     Parameters
@@ -158,18 +174,21 @@ def few_threads(work: Callable[..., float], most: int) -> Callable[[Callable[...
         How many multiplications there are in a product, from what the kernel takes.
     most : int
         Up to how many one thread makes them.
+    of_scipy : bool
+        Whether SciPy's BLAS computes, not NumPy's.
     """
+    enter, leave = (_of_scipy.enter, _of_scipy.leave) if of_scipy else (_enter, _leave)
 
     def of(kernel: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(kernel)
         def wrapped(*operands: Any, **params: Any) -> Any:
             if not takes_one_thread(work(*operands, **params), most):
                 return kernel(*operands, **params)
-            _enter()
+            enter()
             try:
                 return kernel(*operands, **params)
             finally:
-                _leave()
+                leave()
 
         return wrapped if _threads_wanted() > 1 else kernel
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar
 
+F = TypeVar("F", bound=Any)
 T = TypeVar("T", bound=type)
 
 
@@ -18,6 +19,13 @@ def is_named(thing: Any, function: Any) -> bool:
     for part in getattr(function, "__qualname__", "").split("."):
         place = getattr(place, part, None)
     return place is thing
+
+
+def named(function: F, name: str, doc: str | None) -> F:
+    """A function, or class, that another one made, with the name and the docstring of its own."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
 
 
 def methods_of(name: str) -> Callable[[T], T]:

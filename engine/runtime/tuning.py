@@ -1,33 +1,22 @@
 """The constants that trade one cost against another: unit, meaning, and where the figure comes from.
 
-Three kinds. *Costs* are seconds of the machine; the planner compares Jacobians by them, and only their ratios matter.
-They are measured by ``python -m bench calibrate``, which keeps them in a file for each machine, one set for programs in
-the native executor and one for those in Python. *Thresholds* say from where on something pays. *Limits* bound memory.
-The latter two are the same everywhere: some of them decide in what order numbers are added, and so a last bit.
-
-No calibration is needed, and without one all machines make the same plans. `TUNING` is what holds in this process;
-docs/tuning-constants.md is made from it.
+Three kinds. *Costs* are seconds; the planner compares Jacobians by them, and only their ratios matter. *Thresholds* say
+from where on something pays. *Limits* bound memory. All are the same everywhere: plans and the order in which numbers
+are added depend on them, and so last bits do. docs/tuning-constants.md is made from the record.
 """
 
 from __future__ import annotations
 
-import os
-import warnings
 from collections.abc import Mapping
-from dataclasses import Field, dataclass, field, fields, replace
-from pathlib import Path
+from dataclasses import Field, dataclass, field, fields
 from typing import Any
-
-VARIABLE = "DUALGRAD_TUNING"
-"""The environment variable that names another file, or ``0`` for no file at all."""
-EXECUTORS = ("native", "python")
 
 
 def _about(unit: str, what: str, source: str) -> Mapping[str, str]:
     return {"unit": unit, "what": what, "source": source}
 
 
-_CALIBRATED = "`python -m bench calibrate`, programs in Python, 2-core AMD EPYC, NumPy 2.5, one thread"
+_TIMED = "timed in programs of Python, 2-core AMD EPYC, NumPy 2.5, one thread"
 _CHOSEN = "chosen by trial on the suite of 0.1, not measured since"
 _LOOPS = "chosen by trial on ODEs and TensorArrays in loops; no measurement is recorded"
 _TRIED = "chosen by trial on the suite of 0.2"
@@ -39,26 +28,18 @@ _MEMORY = "a limit that was set"
 
 
 @dataclass(frozen=True)
-class Costs:
-    """Seconds of one executor, as the planner of Jacobians counts them."""
-
-    call: float = field(default=2.65e-7, metadata=_about("s", "a kernel call in a sweep", _CALIBRATED))
-    element: float = field(
-        default=1.55e-10, metadata=_about("s", "an element of an elementwise result: memory traffic", _CALIBRATED)
-    )
-    flop: float = field(default=1e-11, metadata=_about("s", "an operation of a product of matrices", _CALIBRATED))
-    pick: float = field(
-        default=1.4e-9,
-        metadata=_about("s", "a number gathered from a sweep's result and put in its place", _CALIBRATED),
-    )
-
-
-@dataclass(frozen=True)
 class Tuning:
     """The record. Each field's metadata holds its unit, what it says and its source."""
 
-    native: Costs = field(default_factory=Costs)
-    python: Costs = field(default_factory=Costs)
+    call: float = field(default=2.65e-7, metadata=_about("s", "a kernel call in a sweep", _TIMED))
+    element: float = field(
+        default=1.55e-10, metadata=_about("s", "an element of an elementwise result: memory traffic", _TIMED)
+    )
+    flop: float = field(default=1e-11, metadata=_about("s", "an operation of a product of matrices", _TIMED))
+    pick: float = field(
+        default=1.4e-9,
+        metadata=_about("s", "a number gathered from a sweep's result and put in its place", _TIMED),
+    )
 
     update_tile: int = field(
         default=1 << 17, metadata=_about("bytes", "of an array in one tile of an update, which reads several", _CACHE)
@@ -280,13 +261,6 @@ class Tuning:
     joint_operands: int = field(
         default=16, metadata=_about("operands", "of an op, from which on one rule for all of them pays", _JUDGED)
     )
-    shared_bytes: int = field(
-        default=1 << 12,
-        metadata=_about("bytes", "of an array, from which on it reaches another process by a shared file", _JUDGED),
-    )
-    shared_kept: int = field(
-        default=1 << 26, metadata=_about("bytes", "of a shared file that is kept for the next call", _MEMORY)
-    )
     twin_bytes: int = field(
         default=1 << 12, metadata=_about("bytes", "of an array, from which on workers get equal arrays once", _JUDGED)
     )
@@ -358,9 +332,6 @@ class Tuning:
         default=1 << 12,
         metadata=_about("bytes", "of a constant that the program of an update computes beforehand", _MEMORY),
     )
-    checksum_bytes: int = field(
-        default=2048, metadata=_about("bytes", "up to which a checksum is a loop in Python", _JUDGED)
-    )
     saved_bytes: int = field(
         default=1 << 28, metadata=_about("bytes", "that the steps of a loop may save for its gradient", _MEMORY)
     )
@@ -375,87 +346,19 @@ class Tuning:
     )
 
 
-class TuningWarning(UserWarning):
-    """A file of calibrated costs cannot be used."""
-
-
-# ---- calibrated costs ------------------------------------------------------------------------------------------------
-
-
-def file() -> Path | None:
-    """Where calibrated costs are kept; None if the environment says that none are wanted."""
-    named = os.environ.get(VARIABLE, "")
-    if named == "0":
-        return None
-    if named:
-        return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dualgrad" / "tuning.json"
-
-
-def machine() -> str:
-    """The machine, as a key in that file."""
-    import platform
-
-    return " ".join((platform.node(), platform.machine(), f"{os.cpu_count()} cores"))
-
-
-def kept(path: Path | None) -> Tuning:
-    """The defaults with what was calibrated for this machine.
-
-    Warns
-    -----
-    TuningWarning
-        If there is a file, but not one that `keep` wrote.
-    """
-    if path is None or not path.exists():
-        return Tuning()
-    import json
-
-    try:
-        own = json.loads(path.read_text(encoding="utf-8")).get(machine(), {})
-        costs = {name: _costs(own[name]) if name in own else Costs() for name in EXECUTORS}
-        return replace(Tuning(), native=costs["native"], python=costs["python"])
-    except (OSError, ValueError, TypeError, AttributeError) as error:
-        message = f"{path} holds no costs ({error}); defaults are used. `python -m bench calibrate` writes it anew"
-        warnings.warn(message, TuningWarning, stacklevel=2)
-        return Tuning()
-
-
-def _costs(values: dict[str, float]) -> Costs:
-    costs = Costs(**values)
-    for one in fields(costs):
-        value = getattr(costs, one.name)
-        if not isinstance(value, float) or not 0 < value < 1:
-            raise ValueError(f"{one.name} = {value!r} is no number of seconds")
-    return costs
-
-
-def keep(path: Path, costs: Mapping[str, Costs]) -> None:
-    """Write costs for this machine, beside those of other machines; later processes use them."""
-    import json
-
-    try:
-        known = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        known = {}
-    known[machine()] = {name: {f.name: getattr(c, f.name) for f in fields(c)} for name, c in costs.items()}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(known, indent=1), encoding="utf-8")
-
-
-# ---- the page --------------------------------------------------------------------------------------------------------
-
-
 def table() -> str:
     """The record as a table in Markdown."""
-    rows = [f"| `{f.name}` | {f.default:g} | {_said(f)} |" for f in fields(Costs)]
-    rows += [f"| `{f.name}` | {f.default} | {_said(f)} |" for f in fields(Tuning) if f.name not in EXECUTORS]
+    rows = [f"| `{f.name}` | {_number(f.default)} | {_said(f)} |" for f in fields(Tuning)]
     return "\n".join(["| constant | default | unit | what it says | source |", "|---|--:|---|---|---|", *rows])
+
+
+def _number(x: Any) -> str:
+    return f"{x:g}" if isinstance(x, float) else str(x)
 
 
 def _said(one: Field[Any]) -> str:
     return " | ".join(one.metadata[key] for key in ("unit", "what", "source"))
 
 
-TUNING = kept(file())
-"""The constants that hold in this process."""
+TUNING = Tuning()
+"""The constants."""

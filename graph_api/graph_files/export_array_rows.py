@@ -63,6 +63,13 @@ def _band(s: Source) -> None:
 
 same(shape.reshape_op, by="Reshape T=0 Tshape=1")
 same(shape.broadcast_to_op, by="BroadcastTo T=0 Tidx=1")
+
+
+@way(shape.fill_op)
+def _fill(s: Source) -> None:
+    s.main("Fill", s.inputs[::-1], T=s.dtype(), index_type=s.dtype(1))
+
+
 same(rearrange.tile_op, by="Tile T=0 Tmultiples=1")
 same(shape.shape_op, shape.size_op, by="T=0 out_type=.out_type")
 same(shape.rank_op, by="Rank T=0")

@@ -15,12 +15,13 @@ import numpy as np
 
 from dualgrad.files.graph_protos import AttrValue, GraphDef, ListValue, NameAttrList, NodeDef
 from dualgrad.files.protos import TensorShapeProto, VersionDef
-from dualgrad.files.tensors import OF_NAME, shape_proto, tensor_proto
+from dualgrad.files.tensors import OF_NAME, as_bytes, shape_proto, tensor_proto
 from engine.core.dtypes import DType
 from engine.core.op import Node
 from engine.core.trace import constant, placeholder
 from engine.core.variable import assign_variable, read_variable, variable_handle
 from engine.ops.pool import largest_tap_op, scatter_taps_op
+from engine.runtime.errors import InvalidArgumentError
 from graph_api.graph import no_op
 from graph_api.graph_files import own_ops
 from graph_api.graph_files.rows import is_handle
@@ -30,6 +31,8 @@ _PRODUCER = 134
 """The version of graphs that TensorFlow 1.15 makes."""
 
 
+MOST_BYTES = (1 << 31) - 1
+"""How long a message may be."""
 _MORE_OUTPUTS = frozenset({"AssignVariableOp", "SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"})
 """Nodes that have not as many outputs in TensorFlow as here."""
 
@@ -113,6 +116,7 @@ class Writer:
         self.outputs: dict[int, str] = {}
         self.controls: list[str] = []
         self.unneeded: set[int] = set()
+        self._bytes = 0  # of all constants
         self._taken = set(taken)
 
     def free(self, name: str) -> str:
@@ -137,6 +141,13 @@ class Writer:
         every = list(dict.fromkeys([f"^{c}" for c in controls]))
         if op in ("Const", "Placeholder") or not inputs:
             every += [f"^{c}" for c in self.controls if f"^{c}" not in every]
+        arrays = [value for value in attr.values() if isinstance(value, np.ndarray)]
+        self._bytes += sum([sum(map(len, as_bytes(a))) if a.dtype.kind in "OSU" else a.nbytes for a in arrays])
+        if self._bytes > MOST_BYTES:
+            raise InvalidArgumentError(
+                f"GraphDef cannot be larger than 2GB: with node {name!r}, a {op} of shape {arrays[0].shape}, it has "
+                f"{self._bytes} bytes; let a variable hold the values, or feed them"
+            )
         made = NodeDef(name=name, op=op, input=[*inputs, *every], device=device)
         for key, value in attr.items():
             made.attr[key] = attribute(value)

@@ -103,9 +103,12 @@ class GraphHost(Host):
             return yes() if condition else no()
         return control.cond(condition, yes, no)
 
-    def scan(self, step: Callable[..., Any], state: Any, sequences: Any, backwards: bool = False) -> tuple[Any, Any]:
+    def scan(
+        self, step: Callable[..., Any], state: Any, sequences: Any, backwards: bool = False,
+        max_bytes: int | None = None,
+    ) -> tuple[Any, Any]:  # fmt: skip
         """A scan of the graph."""
-        return scans.scanned("scan", step, state, sequences, backwards)
+        return scans.scanned("scan", step, state, sequences, backwards, max_bytes)
 
     def permutation(self, count: int) -> np.ndarray:
         """NumPy's, as in Keras."""

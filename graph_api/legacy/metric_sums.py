@@ -27,7 +27,7 @@ Measure = tuple[Iterable[tuple[str, Any]], Callable[..., Any]]
 def local_sum(name: str, shape: Sequence[int] = (), dtype: Any = np.float32) -> Variable:
     """A local variable that starts at zero."""
     collections = [GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES]
-    return tf.Variable(np.zeros(shape, dtype), trainable=False, collections=collections, name=name)
+    return tf.Variable(lambda: tf.zeros(shape, dtype), trainable=False, collections=collections, name=name)
 
 
 def measured(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import graph_api as tf
+from dualgrad.keras.matching import areas_between
 from engine.core.operands import Operand
 from graph_api.legacy.metric_sums import (
     Measure,
@@ -136,22 +137,31 @@ def mean_tensor(values: Any, weights: Any = None) -> Measure:
 # ---- counts ----------------------------------------------------------------------------------------------------------
 
 
+_KINDS = {
+    "tp": ("true_positives", True, True),
+    "fn": ("false_negatives", True, False),
+    "tn": ("true_negatives", False, False),
+    "fp": ("false_positives", False, True),
+}
+"""For each kind of prediction its name, and whether the label and the prediction are true."""
+
+
+def _hits(key: str, labels: Any, predictions: Any) -> Tensor:
+    """1 where a prediction is of a kind, else 0."""
+    _, positive, over = _KINDS[key]
+    label = labels if positive else tf.logical_not(labels)
+    said = predictions if over else tf.logical_not(predictions)
+    return tf.cast(tf.logical_and(label, said), tf.float32)
+
+
 def _cells(labels: Any, predictions: Any, weights: Any, which: str) -> list[tuple[str, Any]]:
-    """Numbers of predictions by what they and the labels are: "tp", "fp", "tn", "fn", in the order asked for."""
+    """Numbers of predictions of the kinds asked for."""
     labels, predictions = alike(tf.cast(labels, tf.bool), tf.cast(predictions, tf.bool))
-    cells = {
-        "tp": (labels, predictions),
-        "fp": (tf.logical_not(labels), predictions),
-        "tn": (tf.logical_not(labels), tf.logical_not(predictions)),
-        "fn": (labels, tf.logical_not(predictions)),
-    }
-    words = {"tp": "true_positives", "fp": "false_positives", "tn": "true_negatives", "fn": "false_negatives"}
     sums = []
-    single = " " not in which
     for key in which.split():
-        hits = tf.cast(tf.logical_and(*cells[key]), tf.float32)
+        hits = _hits(key, labels, predictions)
         count = tf.reduce_sum(hits if weights is None else hits * broadcast(weights, hits))
-        sums.append(("count" if single else f"{words[key]}/count", count))
+        sums.append(("count" if key == which else f"{_KINDS[key][0]}/count", count))
     return sums
 
 
@@ -177,15 +187,6 @@ _EPSILON = 1e-7
 """TensorFlow's thresholds of areas lie a little outside of [0, 1], and its quotients are kept from 0 by as much."""
 
 
-_KINDS = {
-    "tp": ("true_positives", True, True),
-    "fn": ("false_negatives", True, False),
-    "tn": ("true_negatives", False, False),
-    "fp": ("false_positives", False, True),
-}
-"""For each kind of prediction its name, and whether the label and the prediction are true."""
-
-
 def _at_thresholds(
     labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any, which: str = "tp fn tn fp"
 ) -> list[tuple[str, Any]]:
@@ -203,12 +204,8 @@ def _at_thresholds(
         weights = tf.reshape(broadcast(weights, predictions), [1, -1])
     sums = []
     for key in which.split():
-        name, positive, over = _KINDS[key]
-        hits = tf.cast(
-            tf.logical_and(truth if positive else tf.logical_not(truth), above if over else tf.logical_not(above)),
-            tf.float32,
-        )
-        sums.append((name, tf.reduce_sum(hits if weights is None else hits * weights, 1)))
+        hits = _hits(key, truth, above)
+        sums.append((_KINDS[key][0], tf.reduce_sum(hits if weights is None else hits * weights, 1)))
     return sums
 
 
@@ -277,7 +274,8 @@ def auc(
 
     def area(tp: Any, fn: Any, tn: Any, fp: Any) -> Operand:
         if careful:
-            return _interpolated(tp, fn, tp + fp)
+            parts: Any = areas_between(tp, fp, fn)
+            return tf.reduce_sum(parts)
         recalled = (tp + 1e-6) / (tp + fn + 1e-6)
         if curve == "ROC":
             x, y = fp / (fp + tn + 1e-6), recalled
@@ -287,16 +285,6 @@ def auc(
 
     sums = _at_thresholds(labels, predictions, points, weights)
     return measured(name, "auc", sums, area, metrics_collections, updates_collections)
-
-
-def _interpolated(tp: Any, fn: Any, p: Any) -> Operand:
-    """The area below precision against recall (Davis and Goadrich, 2006)."""
-    gained, more = tp[:-1] - tp[1:], p[:-1] - p[1:]
-    slope = ratio(gained, tf.maximum(more, 0.0))
-    start = tp[1:] - slope * p[1:]
-    both = tf.logical_and(p[:-1] > 0.0, p[1:] > 0.0)
-    growth = tf.where(both, ratio(p[:-1], tf.maximum(p[1:], 0.0)), tf.ones_like(p[1:]))
-    return tf.reduce_sum(ratio(slope * (gained + start * tf.log(growth)), tf.maximum(tp[1:] + fn[1:], 0.0)))
 
 
 def _sensitivity(specificity: float, tp: Any, fn: Any, tn: Any, fp: Any) -> Operand:

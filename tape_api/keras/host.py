@@ -24,6 +24,7 @@ from optim.slots import step
 from tape_api import flow, loops, random
 from tape_api.autograph import HOST
 from tape_api.function import function
+from tape_api.in_place import put
 from tape_api.keras.seeds import SeedGenerator, drawn_seed
 from tape_api.library import public
 from tape_api.tensor import convert_to_tensor
@@ -121,7 +122,7 @@ class TapeHost(Host):
 
     def set_values(self, variables: Sequence[Any], values: Sequence[Any]) -> None:
         """In one step."""
-        step(variables, lambda: values)
+        put(variables, values)
 
     def choose(self, condition: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
         """Python's choice; of the program, by a tensor."""
@@ -129,9 +130,12 @@ class TapeHost(Host):
             return yes() if condition else no()
         return flow.cond(condition, yes, no)
 
-    def scan(self, step: Callable[..., Any], state: Any, sequences: Any, backwards: bool = False) -> tuple[Any, Any]:
+    def scan(
+        self, step: Callable[..., Any], state: Any, sequences: Any, backwards: bool = False,
+        max_bytes: int | None = None,
+    ) -> tuple[Any, Any]:  # fmt: skip
         """A Python loop."""
-        return loops.scanned(step, state, sequences, backwards)
+        return loops.scanned(step, state, sequences, backwards, max_bytes)
 
     def permutation(self, count: int) -> np.ndarray:
         """The order that a function of a data set draws first: so Keras shuffles, in each epoch."""

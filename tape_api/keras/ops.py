@@ -21,6 +21,7 @@ from dualgrad.keras import settings
 from engine.core import nest
 from engine.core.dtypes import FLOATING, DType, as_dtype, float32, int32
 from engine.core.value import Value, shape_of
+from engine.runtime.public_names import named
 from tape_api import flow, loops
 from tape_api.keras import activations
 from tape_api.keras.host import host
@@ -103,9 +104,7 @@ def _along(path: str, floating: bool = False) -> Callable[..., Any]:
 
 
 def _named(function: Callable[..., Any], path: str) -> Callable[..., Any]:
-    function.__name__ = function.__qualname__ = path.rpartition(".")[2]
-    function.__doc__ = f"``tf.{path}``, with NumPy's arguments."
-    return function
+    return named(function, path.rpartition(".")[2], f"``tf.{path}``, with NumPy's arguments.")
 
 
 def _found(path: str) -> Callable[..., Any]:

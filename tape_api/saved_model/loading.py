@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dualgrad.files import checkpoints, limits
+from dualgrad.files.bundle import Stored
 from dualgrad.files.graph_protos import MetaGraphDef, SavedModel
 from dualgrad.files.object_graph import object_graph
 from dualgrad.files.object_protos import FunctionSpec, SavedObject, SavedObjectGraph
@@ -21,6 +22,7 @@ from dualgrad.graph_functions.saved_models import meta_graph
 from engine.core.aval import compatible
 from engine.core.detach import effect
 from engine.core.dtypes import as_dtype
+from engine.core.eager import EagerTensor
 from engine.runtime.errors import DataLossError, InvalidArgumentError, NotFoundError, UnimplementedError
 from tape_api.saved_model.functions import Restored, RestoredConcreteFunction, RestoredFunction, Signatures
 from tape_api.saved_model.structures import NotRead, decoded
@@ -186,7 +188,8 @@ class _Objects:
             raise NotFoundError(f"{self._folder}: the checkpoint has no value for the variable {name!r}")
         if not compatible(dims, value.shape) or as_dtype(value.dtype) is not dtype:
             raise DataLossError(f"the variable {name!r} is {dtype.name}{dims}, its value {value.dtype}{value.shape}")
-        return Variable(value, trainable=proto.trainable, name=name, dtype=dtype, shape=dims)
+        initial = EagerTensor(value.array()) if isinstance(value, Stored) else value
+        return Variable(initial, trainable=proto.trainable, name=name, dtype=dtype, shape=dims)
 
     def _asset(self, index: int) -> np.ndarray:
         """The path of a file that came with the model, which must lie in its folder."""
@@ -275,7 +278,7 @@ def _pulls(meta: MetaGraphDef, graph: SavedObjectGraph) -> dict[str, Pull]:
     return pulls
 
 
-def _values(folder: str, graph: SavedObjectGraph) -> dict[int, np.ndarray]:
+def _values(folder: str, graph: SavedObjectGraph) -> dict[int, np.ndarray | Stored]:
     """The values of variables by the number of the object, as the checkpoint has them for the same paths."""
     if not any(node.WhichOneof("kind") == "variable" for node in graph.nodes):
         return {}
@@ -286,9 +289,9 @@ def _values(folder: str, graph: SavedObjectGraph) -> dict[int, np.ndarray]:
     saved = object_graph(reader)
     if saved is None:
         raise DataLossError(f"{prefix} is no checkpoint of objects")
-    values: dict[int, np.ndarray] = {}
+    values: dict[int, np.ndarray | Stored] = {}
     for number, key in _keys(graph, saved).items():
-        values[number] = np.asarray(reader.get_tensor(key))
+        values[number] = reader.stored(key)
     return values
 
 

@@ -63,7 +63,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--seconds", type=float, default=5.0, help="at most so long to shrink one failure")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start no further block after so long")
-    parser.add_argument("--tensorflow", action="store_true", help="compare values and gradients with TensorFlow alone")
     parser.add_argument("--share", nargs="*", default=[], metavar="NAME=PART", help="of `tests.fuzz.singular.SHARES`")
     parser.add_argument("--rows", type=float, default=rows.SHARE, help="part of programs on long rows and vectors")
     parser.add_argument("--failures", default="build/fuzz-failures.txt", help="a file to which each is written at once")
@@ -72,9 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows.SHARE = given.rows
     SHARES.update({name: float(part) for name, part in (each.split("=") for each in given.share)})
     seeds = range(given.seed, given.seed + given.n)
-    options = given.only, given.seconds, given.tensorflow, given.failures
+    options = given.only, given.seconds, given.failures
     blocks = [(seeds[i : i + BLOCK], *options) for i in range(0, given.n, BLOCK)]
-    if resource is not None and not given.tensorflow:
+    if resource is not None:
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, resource.getrlimit(resource.RLIMIT_DATA)[1]))
     start, done, failures = time.monotonic(), 0, []
     results = _results(blocks, given.jobs)

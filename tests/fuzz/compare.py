@@ -15,7 +15,6 @@ from tests.fuzz.closeness import LARGE, close, tolerance_of, within
 from tests.fuzz.differences import check_differences
 from tests.fuzz.execute import Failed, Results, attempt, follows, reference_of, run_on_tape, taped, values_of
 from tests.fuzz.keys import numbers
-from tests.fuzz.peer import check_tensorflow
 from tests.fuzz.programs import Program
 from tests.fuzz.singular import check_modes, check_one_by_one, check_sides, crooked
 from tests.fuzz.ways import WAYS, Run
@@ -78,12 +77,6 @@ def _roughly(got: Any, expected: Any, least: float) -> str | None:
     if kind == "value" and got.dtype.kind in "fc" and close(got, expected, least):
         return "bits"
     return kind
-
-
-def _like_theirs(program: Program) -> Callable[[Any, Any], str | None]:
-    """What another library's results differ in: it rounds in its own way, in all dtypes that there are."""
-    least = max([within(program), *[tolerance_of(x.value) for x in program.leaves]])
-    return lambda got, expected: _roughly(got, expected, least)
 
 
 def compared(way: str, got: Results, run: Run, late: bool = False) -> list[Difference]:
@@ -350,9 +343,6 @@ def differences(program: Program, ways: Sequence[str] | None = None) -> list[Dif
         for way in program.ways if ways is None else ways:
             if way == "differences":
                 found += check_differences(program, values, reference, Difference)
-            elif way == "tensorflow":
-                theirs = check_tensorflow(program, values, reference, _like_theirs(program), Difference)
-                found += [] if theirs and ill_posed(program, values, reference, any_recipe=True) else theirs
             elif way == "sides":
                 found += check_sides(program, values, reference, Difference)
             elif way == "modes":

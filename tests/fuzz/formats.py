@@ -423,12 +423,15 @@ if find_spec("PIL"):
     )
 if find_spec("h5py"):
     FORMATS |= {
-        "keras": Format(_keras_file("m.keras"), _load_keras("m.keras")),
+        # a class, argument or shape that is not here may be damage, or another model: it is named
+        "keras": Format(_keras_file("m.keras"), _load_keras("m.keras"), errors=(InvalidArgumentError,)),
         "members of keras": Format(
-            _members(_keras_file("m.keras")), _load_keras("m.keras"), _as_archive, _member
+            _members(_keras_file("m.keras")), _load_keras("m.keras"), _as_archive, _member,
+            errors=(InvalidArgumentError,),
         ),
         "keras h5": Format(
-            _keras_file("m.h5"), _load_keras("m.h5"), damage=lambda _, data, dice: damaged_h5(data, dice)
+            _keras_file("m.h5"), _load_keras("m.h5"), damage=lambda _, data, dice: damaged_h5(data, dice),
+            errors=(InvalidArgumentError,),
         ),
         "keras weights": _keras_weights("w.weights.h5"),
         "older keras weights": _keras_weights("w.w.h5"),

@@ -143,7 +143,7 @@ def test_a_failure_is_written_whole_when_it_is_found(
     monkeypatch.setattr(triage, "differences", lambda program: [Difference("graph", "gradient", "value", "1 and 2")])
     monkeypatch.setattr(triage, "shrunk", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        triage.work((range(7, 8), None, 5.0, False, str(path)))
+        triage.work((range(7, 8), None, 5.0, str(path)))
     assert repr(generate(7)) in path.read_text()
     assert "# seed 7: graph, gradient: value: 1 and 2" in path.read_text()
     assert path.read_text() == capsys.readouterr().out

@@ -14,7 +14,6 @@ from typing import Any
 from engine.runtime.cache import clear_caches
 from tests.fuzz.compare import Difference, differences
 from tests.fuzz.generate import generate
-from tests.fuzz.peer import compared, ordinary, tensorflow
 from tests.fuzz.programs import Program, pasteable
 from tests.fuzz.shrink import shrunk
 
@@ -81,10 +80,9 @@ def examine(
     seeds: Sequence[int],
     only: str | None,
     seconds: float,
-    peer: bool = False,
     noted: Callable[[Failure], None] = lambda _: None,
 ) -> list[Failure]:
-    """The failures among the programs of some seeds; with `peer`, compared with TensorFlow alone.
+    """The failures among the programs of some seeds.
 
     Each failure is `noted` when it is found, and again when it has been shrunk.
     """
@@ -100,7 +98,7 @@ def examine(
         program = EMPTY
         try:
             with at_most(PATIENCE):
-                program = ordinary(generate(seed, only)) if peer else generate(seed, only)
+                program = generate(seed, only)
                 differing = differences(program)
         except (TimeoutError, MemoryError) as error:
             kind = "too slow" if isinstance(error, TimeoutError) else "too large"
@@ -128,14 +126,10 @@ def examine(
 
 
 def work(arguments: tuple[Any, ...]) -> tuple[int, list[Failure]]:
-    """`examine`, and how many programs that was (of those that TensorFlow runs, where it is asked)."""
-    seeds, only, seconds, peer, path = arguments
+    """`examine`, and how many programs that was."""
+    seeds, only, seconds, path = arguments
     clear_caches()
-    if peer:
-        # to load it takes longer than a program may
-        tensorflow()
-    failures = examine(seeds, only, seconds, peer, partial(note, path))
-    return len(compared.intersection(seeds)) if peer else len(seeds), failures
+    return len(seeds), examine(seeds, only, seconds, partial(note, path))
 
 
 def note(path: str, failure: Failure) -> None:

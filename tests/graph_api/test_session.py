@@ -376,6 +376,8 @@ LINEAR = {
     "quotient": lambda p, w: tf.reshape(p / w, [6]),
     "broadcast": lambda p, w: p[0] + w,
     "scalar": lambda p, w: 2.0 * tf.reduce_sum(p),
+    "concat": lambda p, w: 2.0 * tf.concat([w, p, w], 1),
+    "beside something of unknown size": lambda p, w: p + tf.reduce_sum(tf.placeholder(tf.float32, [None])),
 }
 
 
@@ -386,7 +388,8 @@ def test_the_gradient_of_what_is_linear_in_a_placeholder_needs_no_feed(name: str
     (g,) = tf.gradients(LINEAR[name](p, w), p)
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
-        expected = session.run(g, {p: np.ones((3, 2))})
+        others = {x.outputs[0]: [1.0] for x in tf.get_default_graph().get_operations() if x.name == "Placeholder_1"}
+        expected = session.run(g, {p: np.ones((3, 2)), **others})
         np.testing.assert_array_equal(session.run(g), expected)
         assert np.any(expected)
 

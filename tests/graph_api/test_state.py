@@ -13,6 +13,7 @@ import pytest
 import graph_api as tf
 import tape_api
 from engine.compiler.updates.deferred_updates import LARGE
+from tests.support import at_once
 
 
 def initialized() -> tf.Session:
@@ -384,11 +385,7 @@ def in_threads(count: int, work: Any) -> None:
         except BaseException as error:  # noqa: BLE001
             errors.append(error)
 
-    threads = [threading.Thread(target=guarded, args=(k,)) for k in range(count)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    at_once(guarded, range(count))
     if errors:
         raise errors[0]
 

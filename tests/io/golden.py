@@ -41,7 +41,21 @@ def main() -> None:
     saved(all_of_them, "bundle")
     saved(in_parts, "parts")
     kinds = {"v_float16", "v_float32", "v_float64", "v_bool", "v_int8", "v_int64", "v_uint8", "v_complex64", "strings"}
-    saved(lambda: all_of_them(kinds), "first", write_version=tf.train.SaverDef.V1)
+    saved(lambda: all_of_them(kinds | {"scalar"}), "first", write_version=tf.train.SaverDef.V1)
+
+    def on_two_devices() -> list[Any]:
+        made = []
+        for i in range(2):
+            with tf.device(f"/cpu:{i}"):
+                made.append(tf.get_variable(f"on_{i}", initializer=np.float32(i + 1), use_resource=False))
+        return made
+
+    config = tf.ConfigProto(device_count={"CPU": 2})
+    with tf.Graph().as_default(), tf.Session(config=config) as session:
+        variables = on_two_devices()
+        session.run(tf.global_variables_initializer())
+        saver = tf.train.Saver(variables, sharded=True, write_version=tf.train.SaverDef.V1)
+        saver.save(session, str(GOLDEN / "shards"), write_meta_graph=False, write_state=False)
 
 
 if __name__ == "__main__":

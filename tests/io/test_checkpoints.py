@@ -77,7 +77,20 @@ def test_checkpoints_of_the_first_version_are_read() -> None:
     given = tensors()
     names = set(reader.get_variable_to_shape_map())
     assert {"v_float16", "v_float32", "v_float64", "v_bool", "v_int64", "v_complex64", "strings"} <= names
-    assert all(same(np.asarray(reader.get_tensor(n)), given[n]) for n in names)
+    assert "scalar" in names and all(same(np.asarray(reader.get_tensor(n)), given[n]) for n in names)
+
+
+def test_checkpoints_of_the_first_version_in_several_files(tmp_path: Path) -> None:
+    whole = str(GOLDEN / "shards")
+    for prefix in (whole, f"{whole}-?????-of-00002"):
+        reader = checkpoints.CheckpointReader(prefix)
+        assert checkpoints.exists(prefix) and reader.get_variable_to_shape_map() == {"on_0": [], "on_1": []}
+        assert [reader.get_tensor(f"on_{i}") for i in range(2)] == [1.0, 2.0]
+    one = "shards-00000-of-00002"
+    (tmp_path / one).write_bytes((GOLDEN / one).read_bytes())
+    with pytest.raises(DataLossError, match="some are missing"):
+        checkpoints.CheckpointReader(str(tmp_path / "shards"))
+    assert checkpoints.CheckpointReader(str(tmp_path / one)).get_tensor("on_0") == 1.0
 
 
 def test_keys_of_slices() -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import struct
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dualgrad.files import crc32c as crc32c_module
 from dualgrad.files import records, table
-from dualgrad.files.crc32c import crc32c, masked, masked_crc32c
+from dualgrad.files.crc32c import crc32c, in_c, masked, masked_crc32c
 from dualgrad.files.snappy import decompress
 from dualgrad.files.varints import varint
 from engine.runtime.errors import DataLossError, InvalidArgumentError, NotFoundError
@@ -29,6 +32,19 @@ def by_bit(data: bytes) -> int:
     return crc ^ 0xFFFFFFFF
 
 
+WAYS: dict[str, Any] = {"python": None}
+if in_c:
+    portable = SimpleNamespace(crc32c=lambda data, before: in_c.crc32c(data, before, True))
+    WAYS |= {"processor": in_c, "portable": portable}
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of the ways in which checksums are computed: by an instruction, by tables in C, and by NumPy."""
+    monkeypatch.setattr(crc32c_module, "in_c", WAYS[request.param])
+
+
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize(
     ("data", "crc"),
     # RFC 3720, section B.4
@@ -38,10 +54,12 @@ def test_known_checksums(data: bytes, crc: int) -> None:
     assert crc32c(data) == crc
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("size", [1, 2, 3, 63, 2047, 2048, 2049, 4097, 16384 + 5, 70001])
 def test_long_buffers_have_the_checksum_of_the_definition(size: int) -> None:
     data = np.random.default_rng(size).bytes(size)
     assert crc32c(data) == by_bit(data)
+    assert crc32c(memoryview(data)[size // 3 :], crc32c(data[: size // 3])) == by_bit(data)
 
 
 @given(st.binary(max_size=5000), st.binary(max_size=5000))

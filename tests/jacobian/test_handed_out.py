@@ -174,14 +174,6 @@ def test_operators_of_complex_values() -> None:
     np.testing.assert_array_equal(found.H @ np.eye(2), np.diag([2 - 2j, 4]))
 
 
-def test_operators_where_nothing_is_connected() -> None:
-    (x,) = points((3,))
-    fn = lambda tf, x, y, i: tf.sin(x)  # noqa: E731
-    assert on_tape(fn, x, x, np.arange(2), format="operator")[1:] == [None, None]
-    for found in on_tape(fn, x, x, np.arange(3), format="operator", unconnected_gradients="zero")[1:]:
-        assert found.shape == (3, 3) and not np.any(found @ np.ones(3))
-
-
 def test_the_hessian_as_an_operator() -> None:
     (x,) = points((5,))
     fn = lambda tf, x: tf.reduce_sum(tf.sin(x[1:]) * x[:-1] ** 2.0)  # noqa: E731

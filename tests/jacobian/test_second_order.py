@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
 from scipy import sparse
 
 import graph_api
@@ -19,9 +18,7 @@ from engine.jacobian.structure.path import Path
 from engine.runtime.errors import DetachWarning, InvalidArgumentError
 from tests.jacobian.both import Function, dense, in_graph, on_tape
 from tests.jacobian.both import points as some
-from tests.jacobian.test_random_programs import order_is_computed
 from tests.tapes import gradient_in, watching
-from tests.test_random_programs import NAMES, Instruction, points, programs, run
 
 
 def rosenbrock(tf: Any, x: Any) -> Any:
@@ -158,21 +155,6 @@ def test_what_is_read_before_and_after_an_update_is_not_equal(shape: list[int | 
         for mode in ("forward", "reverse"):
             session.run(w.initializer)
             np.testing.assert_allclose(session.run(graph_api.jacobian(y, w, mode=mode), {x: factors}), expected)
-
-
-@settings(max_examples=60)
-@given(programs)
-def test_random_programs(program: list[Instruction]) -> None:
-    # the shape of its result is unknown in a graph; gamma functions have one derivative only in their first argument
-    assume(not {NAMES[op] for op, _, _ in program} & {"boolean_mask", "math.igamma", "math.igammac"})
-    fn = lambda tf, *xs: tf.reduce_sum(run(tf, program, *xs))  # noqa: E731
-    xs = points()
-    sizes = [x.size for x in xs]
-    found = whole(on_tape(fn, *xs, method="hessian"), sizes)
-    np.testing.assert_array_equal(found, found.T)
-    if not order_is_computed(program):
-        np.testing.assert_array_equal(found, whole(in_graph(fn, *xs, method="hessian"), sizes))
-    np.testing.assert_allclose(found, whole(jacobian_of_gradient(fn, *xs), sizes), rtol=1e-8, atol=1e-9)
 
 
 def test_vectors_are_summed_and_linear_functions_have_zeros() -> None:

@@ -353,70 +353,6 @@ if __name__ == "__main__":
 }
 
 OTHERS = {
-    "gan": """\
-import numpy as np
-import tensorflow as tf
-
-rng = np.random.RandomState(1)
-real = tf.placeholder(tf.float32, [None, 2])
-z = tf.placeholder(tf.float32, [None, 2])
-gw = tf.Variable(0.5 * rng.randn(2, 2).astype(np.float32))
-gb = tf.Variable(tf.zeros([2]))
-dw = tf.Variable(0.5 * rng.randn(2, 1).astype(np.float32))
-fake = tf.tanh(tf.matmul(z, gw) + gb)
-d_real, d_fake = tf.matmul(real, dw), tf.matmul(fake, dw)
-bce = lambda logits, label: tf.reduce_mean(
-    tf.nn.sigmoid_cross_entropy_with_logits(logits=logits, labels=label * tf.ones_like(logits)))
-d_loss = bce(d_real, 1.0) + bce(d_fake, 0.0)
-g_loss = bce(d_fake, 1.0)
-d_step = tf.train.AdamOptimizer(0.05).minimize(d_loss, var_list=[dw])
-g_step = tf.train.AdamOptimizer(0.02).minimize(g_loss, var_list=[gw, gb])
-sess = tf.Session()
-sess.run(tf.global_variables_initializer())
-for it in range(4):
-    _, dl = sess.run([d_step, d_loss], {real: 1 + 0.3 * rng.randn(5, 2), z: rng.rand(5, 2)})
-    if it % 2 == 0:
-        _, gl = sess.run([g_step, g_loss], {z: rng.rand(5, 2)})
-    print(it, dl, gl)
-print(sess.run(fake, {z: np.eye(2)}))
-""",
-    "rnn_with_state": """\
-import numpy as np
-import tensorflow as tf
-
-tf.set_random_seed(1)
-rng = np.random.RandomState(0)
-x = tf.placeholder(tf.float32, [2, 3, 1])
-state = tf.placeholder(tf.float32, [2, 4])
-cell = tf.nn.rnn_cell.GRUCell(4)
-outputs, final = tf.nn.dynamic_rnn(cell, x, initial_state=state)
-loss = tf.reduce_mean(tf.square(outputs))
-train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
-data = rng.randn(2, 12, 1)
-with tf.Session() as sess:
-    sess.run(tf.global_variables_initializer())
-    for epoch in range(2):
-        held = np.zeros([2, 4])
-        for b in range(4):
-            held, value, _ = sess.run([final, loss, train], {x: data[:, 3 * b:3 * b + 3], state: held})
-        print(epoch, value, held[0])
-""",
-    "state_tuple": """\
-import numpy as np
-import tensorflow as tf
-
-tf.set_random_seed(2)
-x = tf.placeholder(tf.float32, [1, 2, 1])
-cell = tf.nn.rnn_cell.BasicLSTMCell(3)
-begin = cell.zero_state(1, tf.float32)
-outputs, end = tf.nn.dynamic_rnn(cell, x, initial_state=begin)
-with tf.Session() as sess:
-    sess.run(tf.global_variables_initializer())
-    held = sess.run(begin)
-    for step in range(4):
-        seen, held = sess.run([outputs, end], {x: np.full([1, 2, 1], 0.3 * step), begin: held})
-        print(step, seen[0, -1], held.c)
-""",
     "counter": """\
 import numpy as np
 import tensorflow as tf
@@ -471,30 +407,6 @@ with tf.Session() as sess:
             break
     print(sess.run(w))
 """,
-    "target_network": """\
-import numpy as np
-import tensorflow as tf
-
-rng = np.random.RandomState(5)
-s = tf.placeholder(tf.float32, [None, 2])
-with tf.variable_scope("online"):
-    w = tf.get_variable("w", initializer=rng.randn(2, 2).astype(np.float32))
-with tf.variable_scope("target"):
-    wt = tf.get_variable("w", initializer=np.zeros((2, 2), np.float32))
-q, qt = tf.matmul(s, w), tf.matmul(s, wt)
-loss = tf.reduce_mean(tf.square(0.5 + 0.9 * tf.stop_gradient(tf.reduce_max(qt, 1)) - tf.reduce_max(q, 1)))
-train = tf.train.RMSPropOptimizer(0.05).minimize(loss, var_list=[w])
-copy = wt.assign(0.7 * wt + 0.3 * w)
-sess = tf.Session()
-sess.run(tf.global_variables_initializer())
-for step in range(6):
-    batch = rng.randn(4, 2)
-    act = int(np.argmax(sess.run(q, {s: batch[:1]})[0]))
-    value, _ = sess.run([loss, train], {s: batch * (1 + act)})
-    if step % 3 == 0:
-        sess.run(copy)
-    print(step, act, value)
-""",
     "newton": """\
 import numpy as np
 import tensorflow as tf
@@ -525,45 +437,6 @@ with tf.Session() as sess:
     for i in range(4):
         print(sess.run(go))
 """,
-    "scipy": """\
-import numpy as np
-import tensorflow as tf
-
-v = tf.Variable(np.array([0.3, -0.4, 1.1]))
-target = tf.placeholder(tf.float64, [3])
-loss = tf.reduce_sum(tf.square(v - target)) + 0.1 * tf.reduce_sum(v ** 4)
-fit = tf.contrib.opt.ScipyOptimizerInterface(loss, method="L-BFGS-B", options={"maxiter": 5})
-with tf.Session() as sess:
-    sess.run(tf.global_variables_initializer())
-    for shift in [0.0, 0.5]:
-        fit.minimize(sess, feed_dict={target: np.array([1.0, 2.0, 3.0]) + shift})
-        print(sess.run([loss, v], {target: np.ones(3)}))
-""",
-    "autoencoder": """\
-import numpy as np
-import tensorflow as tf
-
-tf.set_random_seed(8)
-rng = np.random.RandomState(8)
-data = rng.rand(8, 4).astype(np.float32)
-x = tf.placeholder(tf.float32, [None, 4])
-we = tf.Variable(0.4 * rng.randn(4, 4).astype(np.float32))
-wd = tf.Variable(0.4 * rng.randn(2, 4).astype(np.float32))
-mean, logvar = tf.split(tf.matmul(x, we), 2, axis=1)
-code = mean + tf.exp(0.5 * logvar) * tf.random_normal(tf.shape(mean), seed=21)
-logits = tf.matmul(code, wd)
-rebuilt = tf.nn.sigmoid(logits)
-fit = tf.reduce_sum(tf.nn.sigmoid_cross_entropy_with_logits(labels=x, logits=logits), 1)
-kl = -0.5 * tf.reduce_sum(1 + logvar - tf.square(mean) - tf.exp(logvar), 1)
-loss = tf.reduce_mean(fit + kl)
-train = tf.train.AdamOptimizer(0.01).minimize(loss)
-with tf.Session() as sess:
-    sess.run(tf.global_variables_initializer())
-    for step in range(4):
-        _, value = sess.run([train, loss], {x: data[step:step + 4]})
-        print(step, value)
-    print(sess.run(rebuilt, {x: data[:1]}))
-""",
     "two_losses": """\
 import numpy as np
 import tensorflow as tf
@@ -585,58 +458,6 @@ for step in range(6):
         feed[rate] = 0.01
     got = sess.run([small, first] if step % 2 else [large, second], feed)[0]
     print(step, got, small.eval(feed), b.eval())
-""",
-    "policy": """\
-import numpy as np
-import tensorflow as tf
-
-tf.set_random_seed(12)
-rng = np.random.RandomState(12)
-s = tf.placeholder(tf.float32, [None, 2])
-a = tf.placeholder(tf.int32, [None])
-r = tf.placeholder(tf.float32, [None])
-w = tf.Variable(tf.random_normal([2, 3], stddev=0.3, seed=1))
-logits = tf.matmul(s, w)
-pick = tf.multinomial(logits, 1, seed=2)
-chosen = tf.reduce_sum(tf.nn.log_softmax(logits) * tf.one_hot(a, 3), axis=1)
-loss = -tf.reduce_mean(chosen * r)
-train = tf.train.AdamOptimizer(0.05).minimize(loss)
-with tf.Session() as sess:
-    sess.run(tf.global_variables_initializer())
-    for episode in range(3):
-        seen, acts, rewards = [], [], []
-        for t in range(3):
-            state = rng.randn(2)
-            act = sess.run(pick, {s: state[None]})[0, 0]
-            seen.append(state)
-            acts.append(act)
-            rewards.append(1.0 if act == t else -0.5)
-        rewards = np.array(rewards) - np.mean(rewards)
-        _, value = sess.run([train, loss], {s: seen, a: acts, r: rewards})
-        print(episode, acts, value)
-""",
-    "vocabulary": """\
-import numpy as np
-import tensorflow as tf
-
-words = "the cat sat on the mat and the dog sat too".split()
-index = {w: i for i, w in enumerate(sorted(set(words)))}
-data = np.array([index[w] for w in words])
-rng = np.random.RandomState(1)
-ids = tf.placeholder(tf.int32, [None])
-after = tf.placeholder(tf.int32, [None])
-table = tf.Variable(0.3 * rng.randn(len(index), 3).astype(np.float32))
-back = tf.Variable(0.3 * rng.randn(3, len(index)).astype(np.float32))
-logits = tf.matmul(tf.nn.embedding_lookup(table, ids), back)
-loss = tf.reduce_sum(tf.nn.softmax_cross_entropy_with_logits_v2(labels=tf.one_hot(after, len(index)), logits=logits))
-train = tf.train.AdagradOptimizer(0.5).minimize(loss)
-with tf.Session() as sess:
-    sess.run(tf.global_variables_initializer())
-    for start in range(0, 8, 2):
-        feed = {ids: data[start:start + 3], after: data[start + 1:start + 4]}
-        _, value = sess.run([train, loss], feed)
-        print(start, "%.5f" % value)
-    print(words[int(np.argmax(sess.run(logits, {ids: data[:1]})))])
 """,
     "assigned_rate": """\
 import numpy as np
@@ -674,24 +495,6 @@ for scale in [0.5, 2.0]:
     with tf.Session(graph=graph) as sess:
         sess.run(init)
         print(scale, sess.run([y, g], {x: [0.1, 0.2 * scale]}))
-""",
-    "hamiltonian": """\
-import numpy as np
-import tensorflow as tf
-
-rng = np.random.RandomState(2)
-q = tf.placeholder(tf.float64, [2])
-p = tf.placeholder(tf.float64, [2])
-energy = tf.reduce_sum(q ** 2 * [0.5, 2.0]) + tf.reduce_sum(tf.cos(q)) + 0.5 * tf.reduce_sum(p ** 2)
-dq, dp = tf.gradients(energy, [q, p])
-here, speed = np.array([1.0, 0.5]), np.array([0.0, 0.3])
-with tf.Session() as sess:
-    start = sess.run(energy, {q: here, p: speed})
-    for t in range(5):
-        speed = speed - 0.05 * sess.run(dq, {q: here, p: speed})
-        here = here + 0.1 * sess.run(dp, {q: here, p: speed})
-        speed = speed - 0.05 * sess.run(dq, {q: here, p: speed})
-    print(here, speed, sess.run(energy, {q: here, p: speed}) - start)
 """,
     "factorization": """\
 import numpy as np

@@ -16,7 +16,7 @@ MUTANTS = (
         "engine/jacobian/structure/peeling.py",
         "                kept = positions >= 0\n",
         "                kept = positions >= -1\n",
-        (PLANS + "test_targets_fall_into_parts", "tests/jacobian/test_random_programs.py"),
+        (PLANS + "test_targets_fall_into_parts",),
     ),
     Mutant(
         "a target falls into any number of parts",
@@ -116,7 +116,7 @@ MUTANTS = (
         "engine/jacobian/planning/direction.py",
         "key = sweep.direction, sweep.end, other\n",
         'key = "reverse", sweep.end, other\n',
-        ("tests/jacobian/test_plans.py", "tests/jacobian/test_random_programs.py"),
+        ("tests/fuzz/test_fuzz.py::test_random_programs_agree_in_all_ways",),
     ),
     # elimination
     Mutant(

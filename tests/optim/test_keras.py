@@ -199,6 +199,7 @@ def test_a_configuration_holds_what_was_given() -> None:
         "use_ema": False,
         "ema_momentum": 0.99,
         "ema_overwrite_frequency": None,
+        "loss_scale_factor": None,
         "gradient_accumulation_steps": None,
     }
 

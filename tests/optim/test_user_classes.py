@@ -274,3 +274,40 @@ def test_hyperparameters_have_the_names_of_version_1_too() -> None:
     assert float(x) == 0.5 and plain.learning_rate == 0.5
     with pytest.raises(AttributeError, match="'GradientDescentOptimizer' object has no attribute '_momentum'"):
         _ = plain._momentum
+
+
+@pytest.mark.parametrize("eager", [False, True])
+def test_a_class_of_ones_own_calls_the_step_of_the_one_above(eager: bool) -> None:
+    tf = tape_api.compat.v1 if eager else graph_api
+    for kind, given in (("Momentum", (0.1, 0.9)), ("Adam", (0.1,)), ("RMSProp", (0.1,)), ("GradientDescent", (0.1,))):
+        above = getattr(tf.train, f"{kind}Optimizer")
+
+        class Decaying(above):
+            def _apply_dense(self, grad: Any, var: Any) -> Any:
+                return super()._apply_dense(grad + 0.5 * var if var.shape.rank == 1 else grad, var)
+
+            def _apply_sparse(self, grad: Any, var: Any) -> Any:
+                return super()._apply_sparse(grad, var)
+
+        ends = []
+        for optimizer, decay in ((Decaying(*given), 0.0), (above(*given), 0.5)):
+            with graph_api.Graph().as_default():
+                dense, rows = tf.Variable([1.0, -2.0]), tf.Variable([[1.0], [2.0], [3.0]])
+
+                def loss(dense: Any = dense, rows: Any = rows, decay: float = decay) -> Any:
+                    penalty = 0.5 * decay * tf.reduce_sum(dense * dense)
+                    return penalty + tf.reduce_sum(dense**3) + tf.reduce_sum(tf.gather(rows, [0, 2, 0]) ** 2)
+
+                if eager:
+                    for _ in range(3):
+                        optimizer.minimize(loss, var_list=[dense, rows])
+                    ends.append([dense.numpy(), rows.numpy()])
+                    continue
+                step = optimizer.minimize(loss())
+                with tf.Session() as session:
+                    session.run(tf.global_variables_initializer())
+                    for _ in range(3):
+                        session.run(step)
+                    ends.append(session.run([dense, rows]))
+        for own, plain in zip(*ends, strict=True):
+            np.testing.assert_allclose(own, plain, rtol=1e-6, err_msg=kind)

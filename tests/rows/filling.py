@@ -41,7 +41,7 @@ ROWS = (
         label="half",
     ),
     Row(
-        shape.broadcast_to_op,
+        shape.fill_op,
         (fixed([2, 3], np.int32), real()),
         call=filling.fill,
         oracle=lambda d, v: np.full((2, 3), v),
@@ -49,7 +49,7 @@ ROWS = (
         label="fill",
     ),
     Row(
-        shape.broadcast_to_op,
+        shape.fill_op,
         (real(2, 3),),
         call=lambda x: x * filling.ones([2, 1], x.dtype) + filling.zeros(shape.shape(x), x.dtype),
         oracle=lambda x: x,

@@ -11,6 +11,7 @@ import scipy.linalg
 
 import graph_api
 import tape_api as tf
+from engine.runtime.errors import InvalidArgumentError
 from tests.solvers.differences import differences
 from tests.tapes import gradient_in, watching
 
@@ -242,3 +243,19 @@ def test_right_hand_sides_of_all_kinds() -> None:
     # the derivative of expm(A)[0, 0] by central differences
     wanted = differences(lambda a: scipy.linalg.expm(a)[0, 0], matrix.numpy())
     np.testing.assert_allclose(tape.gradient(last, matrix), wanted, atol=1e-6)
+
+
+def test_structures_of_states() -> None:
+    turning = lambda y, t: {"v": -y["x"], "x": y["v"]}  # noqa: E731
+    found = odeint(turning, {"x": 1.0, "v": 0.0}, [0.0, 1.0])
+    np.testing.assert_allclose(found["x"][1], np.cos(1.0), rtol=1e-6)
+    np.testing.assert_allclose(found["v"][1], -np.sin(1.0), rtol=1e-6)
+    decaying = lambda y, t: tf.nest.map_structure(lambda v: -v, y)  # noqa: E731
+    for start in ({"a": np.ones(2)}, [np.ones(2)], {"a": {"b": np.ones(2)}}, {"a": np.ones(2), "b": 1.0}):
+        whole = odeint(decaying, start, [0.0, 1.0, 2.0])
+        tf.nest.assert_same_structure(start, whole)
+        assert tf.nest.flatten(whole)[0].shape == (3, 2)
+        states = solve_ivp(lambda t, y: decaying(y, t), (0.0, 2.0), start, t_eval=[1.0, 2.0]).y
+        tf.nest.assert_same_structure(start, states)
+    with pytest.raises(InvalidArgumentError, match=r"a dictionary with the keys \['x', 'v'\]; got tuple"):
+        odeint(lambda y, t: (y["v"], -y["x"]), {"x": 1.0, "v": 0.0}, [0.0, 1.0])

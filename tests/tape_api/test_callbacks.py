@@ -88,7 +88,7 @@ def test_terminating_and_logging(tmp_path: Path, capsys: Any) -> None:
     fit(model(), CALLBACKS.CSVLogger(file), epochs=2)
     fit(model(), CALLBACKS.CSVLogger(file, append=True), epochs=1)
     rows = list(csv.reader(file.read_text().splitlines()))
-    assert rows[0] == ["epoch", "loss"] and [row[0] for row in rows[1:]] == ["0", "1", "0"]
+    assert rows[0] == ["epoch", "loss", "val_loss"] and [row[0] for row in rows[1:]] == ["0", "1", "0"]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from dualgrad.frontend.flow.composites import closed, opened, opening
 from dualgrad.frontend.flow.host import FlowHost
 from engine.closed.capture import Region
 from engine.closed.function import build
+from engine.control.checkpoints import limited
 from engine.control.cond import check_predicate
 from engine.control.while_loop import while_op
 from engine.core import nest
@@ -29,7 +30,7 @@ def check_parallel(parallel_iterations: Any) -> None:
 
 def while_loop(
     host: FlowHost, cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, shape_invariants: Any = None,
-    back_prop: bool = True, maximum_iterations: Any = None, name: str | None = None,
+    back_prop: bool = True, maximum_iterations: Any = None, name: str | None = None, max_bytes: int | None = None,
 ) -> Any:  # fmt: skip
     """``while cond(*loop_vars): loop_vars = body(*loop_vars)``, when the trace runs; the last `loop_vars`."""
     if not isinstance(loop_vars, (list, tuple)) or not loop_vars:
@@ -38,8 +39,8 @@ def while_loop(
     if tensors is not loop_vars:
         known = _of_parts(loop_vars, tensors, shape_invariants)
         functions = opening(cond), opening(lambda *v: nest.like_loop_vars(loop_vars, body(*v)))
-        return closed(while_loop(host, *functions, tensors, known, back_prop, maximum_iterations, name))
-    more = back_prop, maximum_iterations, name
+        return closed(while_loop(host, *functions, tensors, known, back_prop, maximum_iterations, name, max_bytes))
+    more = back_prop, maximum_iterations, name, max_bytes
     if levels := open_levels():
 
         def run(cond: Any, body: Any, state: Any) -> Any:
@@ -51,10 +52,10 @@ def while_loop(
 
 def plain_while_loop(
     host: FlowHost, cond: Any, body: Any, loop_vars: Any, shape_invariants: Any, back_prop: bool,
-    maximum_iterations: Any, name: str | None,
+    maximum_iterations: Any, name: str | None, max_bytes: int | None = None,
 ) -> Any:  # fmt: skip
     """`while_loop` of values that are no batches."""
-    trace = host.trace()
+    trace, within = host.trace(), limited("while_loop", max_bytes)
     with trace.name_scope(name or "while"):
         leaves = nest.flatten(loop_vars)
         arrays = [host.array(x) for x in leaves]
@@ -86,7 +87,7 @@ def plain_while_loop(
         # the reverse walk meets them in their order
         initial = _allocated(host, closure, arguments, start)[::-1]
         initial = [*counter, *kept_apart(initial, closure.captured)[::-1]]
-        outputs = _looped(closure, initial, None in start)[len(counter) :]
+        outputs = _looped(closure, initial, None in start, within)[len(counter) :]
         if not back_prop:
             outputs = [shape.stop_gradient(x) for x in outputs]
         return packed(host, loop_vars, arguments, outputs)
@@ -193,7 +194,7 @@ def _allocated(host: FlowHost, closure: Closure, arguments: Sequence[Any], start
     return initial
 
 
-def _looped(closure: Closure, initial: Sequence[Any], specialize: bool) -> list[Any]:
+def _looped(closure: Closure, initial: Sequence[Any], specialize: bool, within: dict[str, Any]) -> list[Any]:
     test, step = closure.regions
     if test.assigned:
         raise UnimplementedError("while_loop: argument `cond` must not assign to variables or draw random numbers")
@@ -203,5 +204,5 @@ def _looped(closure: Closure, initial: Sequence[Any], specialize: bool) -> list[
     if specialize:
         avals = [Aval(x.aval.shape, x.dtype) for x in operands]
         goes_on, body = build(avals, goes_on.inline), build(avals, body.inline)
-    params = {"cond": goes_on, "body": body, "count": count + len(closure.assigned)}
+    params = {"cond": goes_on, "body": body, "count": count + len(closure.assigned), **within}
     return closure.apply(while_op, operands, params, count, "Exit")

@@ -9,6 +9,7 @@ from dualgrad.frontend.flow import batched
 from dualgrad.frontend.flow.closures import Call, Closure, as_tensor, kept_apart, same_shapes
 from dualgrad.frontend.flow.host import FlowHost
 from engine.closed.function import ClosedFunction, plain
+from engine.control.checkpoints import limited
 from engine.control.scan_loop import scan_op
 from engine.core import nest
 from engine.core.aval import Aval, compatible
@@ -38,11 +39,13 @@ def _scanned(
     elems: Any,
     rows: Sequence[Any],
     backwards: bool,
+    max_bytes: int | None = None,
 ) -> tuple[Any, Any]:
     """``(state, result) = function(state, row)`` for each row; the last state, and the results stacked."""
+    within = limited(name, max_bytes)
 
     def run(function: Any, initial: Any, elems: Any, rows: Any) -> tuple[Any, Any]:
-        return _scan_op(host, name, function, initial, elems, rows, backwards)
+        return _scan_op(host, name, function, initial, elems, rows, {"backwards": backwards, **within})
 
     if levels := open_levels():
         return batched.scanned(host, levels, run, function, initial, elems, rows)
@@ -50,7 +53,7 @@ def _scanned(
 
 
 def _scan_op(
-    host: FlowHost, name: str, function: Any, initial: Any, elems: Any, rows: Sequence[Any], backwards: bool
+    host: FlowHost, name: str, function: Any, initial: Any, elems: Any, rows: Sequence[Any], more: dict[str, Any]
 ) -> tuple[Any, Any]:
     trace = host.trace()
     start = [as_tensor(host, x) for x in nest.flatten(initial)]
@@ -85,7 +88,7 @@ def _scan_op(
     own = kept_apart(start[::-1], [*rows, *closure.captured])[::-1]
     start, rows = own, kept_apart(rows, [*start, *closure.captured])
     operands = [*start, *closure.values(closure.assigned), *rows, *closure.captured, *closure.values(closure.read)]
-    params = {"body": body, "carries": carries + states, "sequences": len(rows), "backwards": backwards}
+    params = {"body": body, "carries": carries + states, "sequences": len(rows), **more}
     outputs = closure.apply(scan_op, operands, params, carries, "Scan")
     last = nest.pack_sequence_as(initial, outputs[:carries])
     return last, made.packed(host, outputs[carries:])
@@ -107,9 +110,10 @@ def scanned(
     initial: Any,
     elems: Any,
     backwards: bool = False,
+    max_bytes: int | None = None,
 ) -> tuple[Any, Any]:
     """``state, result = function(state, row)`` for each row of some tensors: the last state, the results stacked."""
-    return _scanned(host, name, function, initial, elems, _rows(host, name, elems), backwards)
+    return _scanned(host, name, function, initial, elems, _rows(host, name, elems), backwards, max_bytes)
 
 
 def map_fn(host: FlowHost, fn: Callable[[Any], Any], elems: Any, dtype: Any, back_prop: bool, name: str | None) -> Any:
@@ -142,6 +146,7 @@ def scan(
     back_prop: bool,
     reverse: bool,
     name: str | None,
+    max_bytes: int | None = None,
 ) -> Any:
     """All intermediate results of `fold`, stacked."""
 
@@ -151,7 +156,7 @@ def scan(
 
     with host.trace().name_scope(name or "scan"):
         rows, start = _started(host, "scan", elems, initializer, reverse)
-        _, stacked = _scanned(host, "scan", step, start, elems, rows, reverse)
+        _, stacked = _scanned(host, "scan", step, start, elems, rows, reverse, max_bytes)
         if initializer is None:
             end = slice(None, None, -1 if reverse else 1)
             pairs = zip(nest.flatten(start), nest.flatten(stacked), strict=True)
@@ -168,10 +173,12 @@ def fold(
     initializer: Any,
     back_prop: bool,
     name: str | None,
+    max_bytes: int | None = None,
 ) -> Structure[Any]:
     """``fn(... fn(fn(initializer, first row), second row) ...)``, from the last row on for a ``"foldr"``."""
     backwards = kind == "foldr"
     with host.trace().name_scope(name or kind):
         rows, start = _started(host, kind, elems, initializer, backwards)
-        last, _ = _scanned(host, kind, lambda state, row: (fn(state, row), ()), start, elems, rows, backwards)
+        step = lambda state, row: (fn(state, row), ())  # noqa: E731
+        last, _ = _scanned(host, kind, step, start, elems, rows, backwards, max_bytes)
         return _finished(last, back_prop)

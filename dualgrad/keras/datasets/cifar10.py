@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
-from dualgrad.keras.datasets.local_files import Split, image_batch
-from dualgrad.keras.downloads import get_file, keras_home
+from dualgrad.keras.datasets.local_files import Split, image_batch, unpacked
 
-_ORIGIN = "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz"
 _DIGEST = "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce"
-
-
-def _folder() -> Path:
-    """Where the batches are: beside the archive, or as it was unpacked by older versions of Keras."""
-    older = keras_home() / "datasets" / "cifar-10-batches-py"
-    if older.is_dir():
-        return older
-    return (
-        Path(get_file("cifar-10-batches-py-target", _ORIGIN, extract=True, file_hash=_DIGEST)) / "cifar-10-batches-py"
-    )
 
 
 def load_data() -> Split:
     """The images, uint8 of shape (examples, 32, 32, 3), and their classes, uint8 of shape (examples, 1)."""
-    folder = _folder()
+    folder = unpacked("cifar-10", "cifar-10-batches-py", _DIGEST)
     parts = [image_batch(folder / f"data_batch_{i}", "labels") for i in range(1, 6)]
     x_train, y_train = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
     return (x_train, y_train), image_batch(folder / "test_batch", "labels")

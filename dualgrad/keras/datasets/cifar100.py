@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dualgrad.keras.datasets.local_files import Split, image_batch, unpacked
 
-from dualgrad.keras.datasets.local_files import Split, image_batch
-from dualgrad.keras.downloads import get_file, keras_home
-
-_ORIGIN = "https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz"
 _DIGEST = "85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7"
-
-
-def _folder() -> Path:
-    """Where the batches are: beside the archive, or as it was unpacked by older versions of Keras."""
-    older = keras_home() / "datasets" / "cifar-100-python"
-    if older.is_dir():
-        return older
-    return Path(get_file("cifar-100-python-target", _ORIGIN, extract=True, file_hash=_DIGEST)) / "cifar-100-python"
 
 
 def load_data(label_mode: str = "fine") -> Split:
@@ -29,5 +17,5 @@ def load_data(label_mode: str = "fine") -> Split:
     """
     if label_mode not in ("fine", "coarse"):
         raise ValueError(f'`label_mode` must be "fine" or "coarse", got {label_mode!r}')
-    folder = _folder()
+    folder = unpacked("cifar-100", "cifar-100-python", _DIGEST)
     return image_batch(folder / "train", f"{label_mode}_labels"), image_batch(folder / "test", f"{label_mode}_labels")

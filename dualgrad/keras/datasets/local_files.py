@@ -90,3 +90,12 @@ def ragged(texts: Sequence[Any]) -> np.ndarray:
     for i, text in enumerate(texts):  # at once, lists of one length would be rows
         out[i] = text
     return out
+
+
+def unpacked(archive: str, folder: str, digest: str) -> Path:
+    """Where the files of CIFAR's archive are: beside it, or as older versions of Keras unpacked them."""
+    older = keras_home() / "datasets" / folder
+    if older.is_dir():
+        return older
+    origin = f"https://www.cs.toronto.edu/~kriz/{archive}-python.tar.gz"
+    return Path(get_file(f"{folder}-target", origin, extract=True, file_hash=digest)) / folder

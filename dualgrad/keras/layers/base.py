@@ -23,9 +23,11 @@ from dualgrad.keras.policies import Policy, policy_of
 from dualgrad.keras.settings import layer_name, unique_name
 from dualgrad.keras.symbolic import Call
 from engine.core import nest
+from engine.core.aval import Aval
 from engine.core.dtypes import as_dtype
+from engine.core.tape import paused
 from engine.core.tensor_shape import TensorShape
-from engine.core.value import Value, dtype_of
+from engine.core.value import Value, dtype_of, unmasked
 from engine.core.variable import Variable, go_on
 from engine.core.variable import Variable as EngineVariable
 from engine.runtime.cache import cached
@@ -126,7 +128,7 @@ class Layer(Bound, Configured, Module):
             raise ValueError(f"Unrecognized keyword arguments passed to {type(self).__name__}: {unknown}")
         self._name = name or unique_name(self.host, layer_name(type(self).__name__))
         self.trainable = trainable
-        self.built = False
+        self.built = self._starts_built and type(self).build is Layer.build
         self._policy = policy_of(dtype)
         self._dtype, self._variable_dtype = self._policy.dtypes
         self._autocast = autocast
@@ -142,6 +144,20 @@ class Layer(Bound, Configured, Module):
             batch_input_shape = (None, *_as_dims(input_shape))
         self._input_shape = None if batch_input_shape is None else TensorShape(batch_input_shape)
 
+    @property
+    def trainable(self) -> bool:
+        """Whether the layer's weights are trained. Assigned, it goes for the layers that this one holds, too."""
+        return bool(vars(self)["trainable"])
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        vars(self)["trainable"] = value  # where configurations look for arguments
+        for member in self._members() if "_added" in vars(self) else ():
+            if isinstance(member, Layer):
+                member.trainable = value
+
+    _starts_built = False
+    """Whether a layer of the class, which has no weights, is built as soon as it is made."""
     input_spec: Any = None
     """The first argument of `call` as it must be: an `InputSpec`, or a list or dict of them."""
 
@@ -302,7 +318,7 @@ class Layer(Bound, Configured, Module):
         """Add the activity's penalty to the losses: the mean over the batch."""
         for x in nest.flatten(outputs):
             with self.host.name_scope("ActivityRegularizer"):
-                penalty = regularizer(x) / tf.cast(tf.shape(x)[0], dtype_of(x))
+                penalty = tf.divide_no_nan(regularizer(x), tf.cast(tf.shape(x)[0], dtype_of(x)))
             self.add_loss(penalty)
 
     def _converted(self, x: Any) -> Any:
@@ -365,6 +381,19 @@ class Layer(Bound, Configured, Module):
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
         """The mask of the outputs, by that of the inputs: the same."""
         return previous_mask
+
+    def compute_output_shape(self, *shapes: Any) -> Any:
+        """The shape of the output, or shapes in the structure of the outputs, for shapes of the arguments of `call`.
+
+        The layer is not built by that: where it is not yet, a copy of it is asked.
+        """
+        layer = self if self.built else type(self).from_config(self.get_config())
+        given = [map_shapes(lambda dims: self.host.symbol(Aval(dims, layer._dtype), "shape"), s) for s in shapes]
+        before = list(layer._calls)
+        with paused(), symbolic(False):
+            outputs = layer(*given)
+        layer._calls[:] = before
+        return nest.map_structure(_plain_shape, outputs)
 
     def _forget_losses(self) -> None:
         for layer in self._parts()[1]:
@@ -445,7 +474,7 @@ class Layer(Bound, Configured, Module):
         ValueError
             If the number of weights or a shape differs. No weight is changed then.
         """
-        variables, values = self.weights, [np.asarray(w) for w in weights]
+        variables, values = self.weights, [unmasked(w, "set_weights") for w in weights]
         if len(variables) != len(values):
             raise ValueError(
                 f"You called `set_weights(weights)` on layer {self.name!r} with a weight list of length {len(values)}, "
@@ -540,6 +569,15 @@ def _parameters(call: Any) -> dict[str, inspect.Parameter]:
 def _shapes(structure: Any) -> Any:
     """The shapes of tensors, in their structure."""
     return nest.map_structure(lambda x: x.shape if isinstance(x, Value) else None, structure)
+
+
+def map_shapes(function: Callable[[Any], Any], shapes: Any) -> Any:
+    """Apply a function to each shape of a structure: a tuple of sizes is a shape."""
+    if isinstance(shapes, Mapping):
+        return {name: map_shapes(function, each) for name, each in shapes.items()}
+    if isinstance(shapes, (list, tuple)) and not all(n is None or isinstance(n, int) for n in shapes):
+        return [map_shapes(function, each) for each in shapes]
+    return function(TensorShape(shapes).as_tuple())
 
 
 def _plain_shape(x: Any) -> tuple[int | None, ...] | None:

@@ -33,6 +33,8 @@ class InputLayer(Layer):
     name : str, optional
     """
 
+    _starts_built = True
+
     def __init__(
         self,
         input_shape: Any = None,
@@ -222,6 +224,8 @@ class Flatten(Layer):
 class Reshape(Layer):
     """Each element of the batch in another shape, of which one dimension may be -1."""
 
+    _starts_built = True
+
     def __init__(self, target_shape: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.target_shape = tuple(target_shape)
@@ -240,6 +244,7 @@ class Reshape(Layer):
 class Activation(Layer):
     """An activation function as a layer."""
 
+    _starts_built = True
     _hands_masks_on = True
 
     def __init__(self, activation: Any, **kwargs: Any) -> None:
@@ -254,6 +259,7 @@ class Activation(Layer):
 class ReLU(Layer):
     """``max(x, 0)``, with a slope below and a limit above if wanted."""
 
+    _starts_built = True
     _hands_masks_on = True
 
     def __init__(
@@ -270,6 +276,7 @@ class ReLU(Layer):
 class LeakyReLU(Layer):
     """``x`` above 0, ``negative_slope * x`` below (older programs say ``alpha``)."""
 
+    _starts_built = True
     _hands_masks_on = True
 
     def __init__(self, negative_slope: float = 0.3, alpha: float | None = None, **kwargs: Any) -> None:
@@ -282,11 +289,12 @@ class LeakyReLU(Layer):
 
 
 class Softmax(Layer):
-    """Softmax along an axis; what a mask (of the shape of the inputs) leaves out has the probability 0."""
+    """Softmax along an axis, or several together; what a mask leaves out has the probability 0."""
 
+    _starts_built = True
     _hands_masks_on = True
 
-    def __init__(self, axis: int = -1, **kwargs: Any) -> None:
+    def __init__(self, axis: Any = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.axis = axis
 
@@ -295,7 +303,7 @@ class Softmax(Layer):
         if mask is None:
             return activations.softmax(inputs, axis=self.axis)
         on = tf.cast(mask, "bool")
-        probabilities = tf.softmax(tf.where(on, inputs, tf.cast(-1e9, dtype_of(inputs))), axis=self.axis)
+        probabilities = activations.softmax(tf.where(on, inputs, tf.cast(-1e9, dtype_of(inputs))), axis=self.axis)
         return tf.where(on, probabilities, tf.zeros_like(probabilities))
 
 
@@ -311,6 +319,7 @@ class Dropout(Layer):
     seed : int, optional
     """
 
+    _starts_built = True
     _hands_masks_on = True
 
     def __init__(self, rate: Any, noise_shape: Any = None, seed: int | None = None, **kwargs: Any) -> None:
@@ -475,6 +484,8 @@ class Masking(Layer):
     >>> tf.keras.layers.Masking()([[[1.0, 2.0], [0.0, 0.0]]])._keras_mask.numpy()
     array([[ True, False]])
     """
+
+    _starts_built = True
 
     def __init__(self, mask_value: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -67,7 +67,9 @@ class BatchNormalization(Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.axis, self.momentum, self.epsilon = axis, momentum, epsilon
+        # files of Keras 2 have a list of one
+        (self.axis,) = axis if isinstance(axis, (list, tuple)) else (axis,)
+        self.momentum, self.epsilon = momentum, epsilon
         self.center, self.scale = center, scale
         self._initializers = {
             "gamma": gamma_initializer if scale else None,

@@ -14,6 +14,8 @@ from engine.core.value import dtype_of
 class _Pooling(Spatial):
     """The base of the layers that pool windows."""
 
+    _starts_built = True
+
     function: str
 
     def __init__(
@@ -93,6 +95,8 @@ class AveragePooling3D(_AveragePooling, rank=3):
 
 class _GlobalPooling(Spatial):
     """The base of the layers that pool all points."""
+
+    _starts_built = True
 
     function: str
 

@@ -13,7 +13,7 @@ from dualgrad.keras.settings import epsilon
 from engine.core import nest
 from engine.core.operands import Operand
 from engine.core.tensor_shape import TensorShape
-from engine.core.value import Value, dtype_of, shape_of
+from engine.core.value import Value, dtype_of, shape_of, unmasked
 
 
 class Rescaling(Layer):
@@ -83,8 +83,8 @@ class Normalization(Layer):
         if self.input_mean is not None:
             raise ValueError("Cannot `adapt` a Normalization layer that is initialized with static `mean`, `variance`")
         is_array = isinstance(data, (np.ndarray, list, tuple, Value))
-        parts: Iterable[Any] = [np.asarray(data)] if is_array else data
-        batches = [np.asarray(x) for i, x in enumerate(parts) if steps is None or i < steps]
+        parts: Iterable[Any] = [data] if is_array else data
+        batches = [unmasked(x, "adapt") for i, x in enumerate(parts) if steps is None or i < steps]
         first = batches[0]
         if not self.built:
             self.build(first.shape if not is_array or not first.ndim else (None, *first.shape[1:]))

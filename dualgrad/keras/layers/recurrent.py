@@ -71,6 +71,8 @@ class RNN(Layer):
     unroll, time_major, zero_output_for_mask
         `time_major`: the inputs have the shape (time, batch, ...). `zero_output_for_mask`: outputs of steps left out
         are zeros, not those before them. `unroll` changes nothing but how fast TensorFlow is.
+    max_bytes : int, optional
+        For the gradient: few states are kept within that, and the steps between are computed again; the same bits.
 
     Examples
     --------
@@ -80,7 +82,7 @@ class RNN(Layer):
     TensorShape([2, 5, 4])
     """
 
-    _not_keras: ClassVar[Mapping[str, tuple[Any, ...]]] = {"time_major": (False,)}
+    _not_keras: ClassVar[Mapping[str, tuple[Any, ...]]] = {"time_major": (False,), "max_bytes": (None,)}
 
     def __init__(
         self,
@@ -92,6 +94,7 @@ class RNN(Layer):
         unroll: bool = False,
         zero_output_for_mask: bool = False,
         time_major: bool = False,
+        max_bytes: int | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -104,7 +107,7 @@ class RNN(Layer):
         self._between = SimpleNamespace(states=[])
         self.cell = self.host.bound(StackedRNNCells)(cell) if isinstance(cell, (list, tuple)) else cell
         self.return_sequences, self.return_state, self.go_backwards = return_sequences, return_state, go_backwards
-        self.zero_output_for_mask, self.time_major = zero_output_for_mask, time_major
+        self.zero_output_for_mask, self.time_major, self.max_bytes = zero_output_for_mask, time_major, max_bytes
 
     @property
     def units(self) -> int:
@@ -210,7 +213,7 @@ class RNN(Layer):
                 return output, new if nest.is_nested(new) else [new]
 
         if goes_on is None:
-            return self.host.scan(lambda s, x: advance(x, s)[::-1], state, rows)
+            return self.host.scan(lambda s, x: advance(x, s)[::-1], state, rows, max_bytes=self.max_bytes)
         # the output of a step left out is that of the step before
         first = tf.zeros_like(advance(rows[0], state)[0])
 
@@ -222,7 +225,7 @@ class RNN(Layer):
             shown = tf.where(_column(on, output), output, left_out)
             return (kept, shown), shown
 
-        (last, _), outputs = self.host.scan(step, (state, first), (rows, goes_on))
+        (last, _), outputs = self.host.scan(step, (state, first), (rows, goes_on), max_bytes=self.max_bytes)
         return last, outputs
 
     def _training(self, training: Any) -> dict[str, Any]:
@@ -241,7 +244,16 @@ def _turned(x: Any) -> Operand:
     return tf.transpose(x, [1, 0, *range(2, len(shape_of(x) or ()))])
 
 
-_LOOP = ("return_sequences", "return_state", "go_backwards", "stateful", "unroll", "zero_output_for_mask", "time_major")
+_LOOP = (
+    "return_sequences",
+    "return_state",
+    "go_backwards",
+    "stateful",
+    "unroll",
+    "zero_output_for_mask",
+    "time_major",
+    "max_bytes",
+)
 _LAYER = ("trainable", "dtype", "input_shape", "input_dim", "batch_input_shape", "autocast", "activity_regularizer")
 
 
@@ -253,6 +265,7 @@ def _loop_options(
     go_backwards: bool = False,
     stateful: bool = False,
     zero_output_for_mask: bool = False,
+    max_bytes: int | None = None,
 ) -> None:
     """The parameters of `RNN` that layers made of a cell have, see `Layer._signatures`."""
 

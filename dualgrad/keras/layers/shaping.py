@@ -175,6 +175,7 @@ class UpSampling3D(_UpSampling, rank=3):
 class AlphaDropout(Layer):
     """While training, sets elements to the lower limit of selu, and moves all so that mean and variance stay."""
 
+    _starts_built = True
     _hands_masks_on = True
 
     def __init__(self, rate: float, noise_shape: Any = None, seed: int | None = None, **kwargs: Any) -> None:
@@ -204,6 +205,7 @@ class AlphaDropout(Layer):
 class GaussianNoise(Layer):
     """While training, adds normal noise of the given standard deviation."""
 
+    _starts_built = True
     _hands_masks_on = True
 
     def __init__(self, stddev: float, seed: int | None = None, **kwargs: Any) -> None:
@@ -258,6 +260,8 @@ class _SpatialDropout(_Spatial):
 class SpatialDropout1D(_SpatialDropout, rank=1):
     """`Dropout` of whole channels of sequences."""
 
+    _starts_built = True
+
 
 class SpatialDropout2D(_SpatialDropout, rank=2):
     """`Dropout` of whole channels of images."""
@@ -273,6 +277,7 @@ class SpatialDropout3D(_SpatialDropout, rank=3):
 class ELU(Layer):
     """``x`` above 0, ``alpha * (exp(x) - 1)`` below."""
 
+    _starts_built = True
     _hands_masks_on = True
 
     def __init__(self, alpha: float = 1.0, **kwargs: Any) -> None:
@@ -324,6 +329,7 @@ class PReLU(Layer):
 class ActivityRegularization(Layer):
     """Hands its inputs through and adds a penalty on them to the losses, the mean over the batch."""
 
+    _starts_built = True
     _hands_masks_on = True
 
     def __init__(self, l1: float = 0.0, l2: float = 0.0, **kwargs: Any) -> None:

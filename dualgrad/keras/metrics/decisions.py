@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dualgrad.keras import functions as tf
-from dualgrad.keras.matching import same_rank
+from dualgrad.keras.matching import areas_between, same_rank
 from dualgrad.keras.metrics.means import Metric
 from dualgrad.keras.settings import epsilon
 from engine.core.operands import Operand, Operation
@@ -280,7 +280,7 @@ class AUC(_Decisions):
             raise ValueError("AUC: no batch has been seen, and `num_labels` is not given")
         right, wrong, off, missed = (tf.identity(self._kept[count]) for count in self.counts)
         if self.curve == "PR" and self.summation_method == "interpolation":
-            return self._averaged(_interpolated(right, wrong, missed))
+            return self._averaged(areas_between(right, wrong, missed))
         recall = tf.divide_no_nan(right, right + missed)
         if self.curve == "ROC":
             x, y = tf.divide_no_nan(wrong, wrong + off), recall
@@ -301,23 +301,6 @@ class AUC(_Decisions):
             return tf.reduce_mean(areas)
         weights = tf.cast(self.host.tensor(self.label_weights), self.dtype)
         return tf.divide_no_nan(tf.reduce_sum(areas * weights), tf.reduce_sum(weights))
-
-
-def _interpolated(right: Any, wrong: Any, missed: Any) -> Operand:
-    """Areas under the curve of precision by recall, where counts grow evenly between thresholds.
-
-    References
-    ----------
-    Davis and Goadrich (2006), *The Relationship Between Precision-Recall and ROC Curves*.
-    """
-    positives = right + wrong
-    here, there = positives[:-1], positives[1:]
-    slope = tf.divide_no_nan(right[:-1] - right[1:], tf.maximum(here - there, 0.0))
-    start = right[1:] - slope * there
-    both = tf.logical_and(here > 0, there > 0)
-    ratio = tf.where(both, tf.divide_no_nan(here, tf.maximum(there, 0.0)), tf.ones_like(there))
-    area = slope * (right[:-1] - right[1:] + start * tf.log(ratio))
-    return tf.divide_no_nan(area, tf.maximum(right[1:] + missed[1:], 0.0))
 
 
 class MeanIoU(Metric):

@@ -203,6 +203,11 @@ def _repeated(node: Node) -> Iterator[Call]:
         yield name, (Ref(1),), {} if x.aval.dtype is float32 else {"dtype": x.aval.dtype}
 
 
+def _filled(node: Node) -> Iterator[Call]:
+    yield from _repeated(node)
+    yield "fill", (Ref(1), Ref(0)), {}
+
+
 def _columns(node: Node) -> Iterator[Call]:
     usual = {float32: float, int32: int, string: bytes}
     defaults: list[Any] = []
@@ -235,5 +240,6 @@ _ADAPTERS: dict[str, Callable[[Node], Iterator[Call]]] = {
     "gather_back_op": _summed_rows,
     "reverse_sequence_op": _turned,
     "broadcast_to_op": _repeated,
+    "fill_op": _filled,
     "decode_csv_op": _columns,
 }

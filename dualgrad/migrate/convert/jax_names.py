@@ -1,109 +1,43 @@
 """How public functions of `tape_api` are spelled in JAX, and the helpers for those that it has not.
 
-A row is the name, the spelling, and in parentheses keywords that are called otherwise (``axis``) or have another
-default (``axis=0``). What has no row is refused.
+What stands in none of these tables is refused.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from dualgrad.frontend.rows import pairs
 
 _SAME = (
     "abs add subtract multiply divide exp sin cos tan sinh cosh tanh sqrt square sign floor round maximum minimum "
     "equal not_equal greater greater_equal less less_equal logical_and logical_or logical_not where reshape stack "
     "expand_dims squeeze tile zeros_like ones_like cumsum einsum tensordot broadcast_to argmax argmin shape size rank"
 )
-_ROWS = """
-math.log jnp.log
-math.log1p jnp.log1p
-math.expm1 jnp.expm1
-expm1 jnp.expm1
-math.ceil jnp.ceil
-math.divide_no_nan divide_no_nan
-math.multiply_no_nan multiply_no_nan
-math.squared_difference squared_difference
-math.erf jax.scipy.special.erf
-math.lgamma jax.scipy.special.gammaln
-math.digamma jax.scipy.special.digamma
-math.rsqrt jax.lax.rsqrt
-math.reciprocal jnp.reciprocal
-math.softplus jax.nn.softplus
-math.is_nan jnp.isnan
-math.atan2 jnp.arctan2
-atan2 jnp.arctan2
-asin jnp.arcsin
-acos jnp.arccos
-atan jnp.arctan
-pow jnp.power
-negative jnp.negative
-truediv jnp.divide
-reduce_sum jnp.sum
-reduce_mean jnp.mean
-reduce_max jnp.max
-reduce_min jnp.min
-reduce_prod jnp.prod
-reduce_any jnp.any
-reduce_all jnp.all
-reduce_logsumexp jax.scipy.special.logsumexp
-math.reduce_variance jnp.var
-math.reduce_std jnp.std
-matmul matmul
-transpose jnp.transpose (perm=axes)
-concat jnp.concatenate
-unstack unstack
-split split
-gather gather
-fill jnp.full
-range jnp.arange
-eye jnp.eye
-clip_by_value jnp.clip
-clip_by_global_norm clip_by_global_norm
-stop_gradient jax.lax.stop_gradient
-cast cast
-convert_to_tensor jnp.asarray
-constant constant
-zeros zeros
-ones ones
-one_hot one_hot
-sigmoid jax.nn.sigmoid
-nn.relu jax.nn.relu
-nn.relu6 jax.nn.relu6
-nn.elu jax.nn.elu
-nn.selu jax.nn.selu
-nn.leaky_relu jax.nn.leaky_relu (alpha=negative_slope)
-nn.softplus jax.nn.softplus
-nn.softmax jax.nn.softmax
-nn.log_softmax jax.nn.log_softmax
-nn.l2_loss l2_loss
-nn.bias_add bias_add
-compat.v1.nn.xw_plus_b xw_plus_b
-nn.conv2d conv2d
-nn.max_pool2d max_pool2d
-nn.avg_pool2d avg_pool2d
-nn.sigmoid_cross_entropy_with_logits sigmoid_cross_entropy_with_logits
-nn.softmax_cross_entropy_with_logits softmax_cross_entropy_with_logits
-nn.sparse_softmax_cross_entropy_with_logits sparse_softmax_cross_entropy_with_logits
-linalg.cholesky jnp.linalg.cholesky
-linalg.inv jnp.linalg.inv
-linalg.det jnp.linalg.det
-linalg.solve jnp.linalg.solve
-linalg.trace jnp.trace
+_OTHERS = """
+math.log=jnp.log math.log1p=jnp.log1p math.expm1=jnp.expm1 expm1=jnp.expm1 math.ceil=jnp.ceil
+math.divide_no_nan=divide_no_nan math.multiply_no_nan=multiply_no_nan math.squared_difference=squared_difference
+math.erf=jax.scipy.special.erf math.lgamma=jax.scipy.special.gammaln math.digamma=jax.scipy.special.digamma
+math.rsqrt=jax.lax.rsqrt math.reciprocal=jnp.reciprocal math.softplus=jax.nn.softplus math.is_nan=jnp.isnan
+math.atan2=jnp.arctan2 atan2=jnp.arctan2 asin=jnp.arcsin acos=jnp.arccos atan=jnp.arctan pow=jnp.power
+negative=jnp.negative truediv=jnp.divide reduce_sum=jnp.sum reduce_mean=jnp.mean reduce_max=jnp.max reduce_min=jnp.min
+reduce_prod=jnp.prod reduce_any=jnp.any reduce_all=jnp.all reduce_logsumexp=jax.scipy.special.logsumexp
+math.reduce_variance=jnp.var math.reduce_std=jnp.std matmul=matmul concat=jnp.concatenate unstack=unstack split=split
+gather=gather fill=jnp.full range=jnp.arange eye=jnp.eye clip_by_value=jnp.clip clip_by_global_norm=clip_by_global_norm
+stop_gradient=jax.lax.stop_gradient cast=cast convert_to_tensor=jnp.asarray constant=constant zeros=zeros ones=ones
+one_hot=one_hot sigmoid=jax.nn.sigmoid nn.relu=jax.nn.relu nn.relu6=jax.nn.relu6 nn.elu=jax.nn.elu nn.selu=jax.nn.selu
+nn.softplus=jax.nn.softplus nn.softmax=jax.nn.softmax nn.log_softmax=jax.nn.log_softmax nn.l2_loss=l2_loss
+nn.bias_add=bias_add compat.v1.nn.xw_plus_b=xw_plus_b nn.conv2d=conv2d nn.max_pool2d=max_pool2d
+nn.avg_pool2d=avg_pool2d nn.sigmoid_cross_entropy_with_logits=sigmoid_cross_entropy_with_logits
+nn.softmax_cross_entropy_with_logits=softmax_cross_entropy_with_logits
+nn.sparse_softmax_cross_entropy_with_logits=sparse_softmax_cross_entropy_with_logits
+linalg.cholesky=jnp.linalg.cholesky linalg.inv=jnp.linalg.inv linalg.det=jnp.linalg.det linalg.solve=jnp.linalg.solve
+linalg.trace=jnp.trace
 """
-DTYPES = {
-    name: f"jnp.{name}"
-    for name in (
-        "float16",
-        "float32",
-        "float64",
-        "bfloat16",
-        "int8",
-        "int16",
-        "int32",
-        "uint8",
-        "complex64",
-        "complex128",
-    )
-} | {"bool": "jnp.bool_", "int64": "int"}
+
+_NUMBERS = "float16 float32 float64 bfloat16 int8 int16 int32 uint8 complex64 complex128"
+DTYPES = {**{name: f"jnp.{name}" for name in _NUMBERS.split()}, "bool": "jnp.bool_", "int64": "int"}
+
 HELPERS = {
     "divide_no_nan": """
 def divide_no_nan(x, y):
@@ -206,20 +140,16 @@ def sparse_softmax_cross_entropy_with_logits(labels, logits):
 
 @dataclass(frozen=True)
 class Spelled:
-    """The name of a function, and its keywords."""
+    """The name of a function, and its keywords that are called otherwise."""
 
     name: str
-    keywords: dict[str, str]
+    keywords: dict[str, str] = field(default_factory=dict)
 
 
-def _table() -> dict[str, Spelled]:
-    table = {name: Spelled(f"jnp.{name}", {}) for name in _SAME.split()}
-    table["rank"], table["size"] = Spelled("jnp.ndim", {}), Spelled("jnp.size", {})
-    for row in _ROWS.strip().split("\n"):
-        name, spelled, *rest = row.split()
-        pairs = [pair.strip("()").split("=") for pair in rest]
-        table[name] = Spelled(spelled, dict(pairs))
-    return table
-
-
-NAMES = _table()
+NAMES = {
+    **{name: Spelled(f"jnp.{name}") for name in _SAME.split()},
+    **{name: Spelled(spelled) for name, spelled in pairs(_OTHERS).items()},
+    "transpose": Spelled("jnp.transpose", {"perm": "axes"}),
+    "nn.leaky_relu": Spelled("jax.nn.leaky_relu", {"alpha": "negative_slope"}),
+    "rank": Spelled("jnp.ndim"),
+}

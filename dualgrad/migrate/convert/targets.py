@@ -66,19 +66,17 @@ def _with_keras(conversion: Any, target: Target) -> str:
     return renamed(written(conversion), target)
 
 
+_LOSSES = (
+    "absolute_difference hinge_loss huber_loss log_loss sigmoid_cross_entropy "
+    "softmax_cross_entropy sparse_softmax_cross_entropy"
+)
 _TENSORFLOW = Target(
     "TensorFlow 2 code",
     "import tensorflow as tf\n",
     {
         "log": "math.log",
         "experimental.scipy.": None,
-        "losses.absolute_difference": "compat.v1.losses.absolute_difference",
-        "losses.hinge_loss": "compat.v1.losses.hinge_loss",
-        "losses.huber_loss": "compat.v1.losses.huber_loss",
-        "losses.log_loss": "compat.v1.losses.log_loss",
-        "losses.sigmoid_cross_entropy": "compat.v1.losses.sigmoid_cross_entropy",
-        "losses.softmax_cross_entropy": "compat.v1.losses.softmax_cross_entropy",
-        "losses.sparse_softmax_cross_entropy": "compat.v1.losses.sparse_softmax_cross_entropy",
+        **{f"losses.{name}": f"compat.v1.losses.{name}" for name in _LOSSES.split()},
     },
     {
         "deepcopy": None,  # of a data set that is shuffled alike at each start

@@ -5,9 +5,8 @@ kind, with as many BLAS threads). It takes the values on the path, and its resul
 Any `concurrent.futures.Executor` will do: threads, processes, ``client.get_executor()`` of Dask,
 `mpi4py.futures.MPIPoolExecutor`.
 
-A large array goes once. What a `ProcessPoolExecutor` is given lies in a file in memory, which its workers map
-(`engine.runtime.shared_file`), and so do the results. Other executors may be on other machines: they get one task per
-worker, and pickle it; an array that the task needs several times is in it once.
+Threads share memory. Other executors may be on other machines: they get one task per worker, and pickle it; an array
+that the task needs several times is in it once.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import os
 import pickle
 from collections.abc import Iterable, Sequence
 from concurrent import futures  # whose executors are loaded when one is asked for
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -28,7 +26,6 @@ from engine.compiler.program import Program
 from engine.core.aval import Aval
 from engine.core.dtypes import int64
 from engine.core.kinds import PerOperand, general
-from engine.core.op import Op
 from engine.core.tape import paused
 from engine.jacobian.execution.chunks import starts, together
 from engine.jacobian.execution.closure_conversion import with_closed_rules
@@ -40,7 +37,6 @@ from engine.jacobian.structure.path import Path
 from engine.runtime.cache import Cache
 from engine.runtime.errors import InvalidArgumentError, UnimplementedError
 from engine.runtime.ownership import own_results
-from engine.runtime.shared_file import Packed, Room, shared_file
 from engine.runtime.tuning import TUNING
 
 _LARGE = TUNING.twin_bytes
@@ -55,13 +51,11 @@ _CAPACITY = 64
 
 
 class Sent:
-    """A program that is pickled once, and made again once in each process; its results take at most `room` bytes."""
+    """A program that is pickled once, and made again once in each process."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self._pickled: tuple[bytes, bytes] | None = None
-        avals = [program.avals[slot] for slot in program.outputs]
-        self.room = sum([(aval.size or 0) * aval.dtype.size + 64 for aval in avals])
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         if self._pickled is None:
@@ -147,11 +141,6 @@ def _run(sent: Sent, arrays: Sequence[Any]) -> tuple[Any, ...]:
         raise _portable(error) from None
 
 
-def _run_packed(work: Packed, room: Room) -> Packed:
-    """The same, with what goes there and back in a file."""
-    return room.pack(_run(*work.load()))
-
-
 def _run_all(work: list[tuple[Sent, list[View]]]) -> list[tuple[Any, ...]]:
     return [_run(*one) for one in work]
 
@@ -165,12 +154,8 @@ def _portable(error: Exception) -> Exception:
     return error
 
 
-def _carried_out(work: list[tuple[Sent, list[View]]], executor: futures.Executor, room: Room | None) -> list[Any]:
-    """The results of programs, one after the other; they hold until the file is closed that they came in."""
-    if room is not None:
-        rooms = [room.part(sent.room) for sent, _ in work]
-        calls = ((_run_packed, room.pack(one), results) for one, results in zip(work, rooms, strict=True))
-        return [x for packed in _gathered(executor, calls) for x in packed.load()]
+def _carried_out(work: list[tuple[Sent, list[View]]], executor: futures.Executor) -> list[Any]:
+    """The results of programs, one after the other."""
     # what one worker does goes there together: a constant is in it once
     count = len(work) if isinstance(executor, futures.ThreadPoolExecutor) else min(_workers(executor), len(work))
     outcomes: list[Any] = [None] * len(work)
@@ -228,9 +213,8 @@ class Spread(ClosedFunction):
         ]
         # what a thread found may be a constant of its program
         held = self.program.owners.union(*[sent.program.owners for sent, *_ in self._tasks])
-        with shared_file() if isinstance(executor, futures.ProcessPoolExecutor) else nullcontext() as room:
-            results = _carried_out(work, executor, room)
-            return tuple(own_results(self.program, [*[values[i] for i in self._takes], *results], held))
+        results = _carried_out(work, executor)
+        return tuple(own_results(self.program, [*[values[i] for i in self._takes], *results], held))
 
 
 @dataclass(frozen=True)
@@ -344,17 +328,13 @@ def _no_rule(*_: Any, **__: Any) -> NoReturn:
     )
 
 
-def _no_batch(op: Op, *_: Any) -> NoReturn:
-    _no_rule()
-
-
 spread_op = general(
     "spread_op",
     lambda *values, what, executor: what.outcome(values, executor),
     _abstract,
     vjp=PerOperand(_no_rule),
     jvp=PerOperand(_no_rule),
-    batch=_no_batch,
+    batch=_no_rule,
     type="Jacobian",
     args=("*values",),
     multi=True,

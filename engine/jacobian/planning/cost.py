@@ -1,7 +1,7 @@
 """Costs of sweeps, as predicted from shapes.
 
-A node costs its calls into NumPy, and its arithmetic and memory traffic once per seed. The constants are those of the
-executor that programs run in (`engine.runtime.tuning`); only their ratios matter, and only for choosing between plans.
+A node costs its calls into NumPy, and its arithmetic and memory traffic once per seed. Only the constants' ratios
+matter (`engine.runtime.tuning`), and only for choosing between plans.
 """
 
 from __future__ import annotations
@@ -10,17 +10,15 @@ import math
 
 from engine.core.op import Node
 from engine.core.value import aval_of
-from engine.executor.extension import executor
 from engine.runtime.tuning import TUNING
 
-COSTS = TUNING.native if executor is not None else TUNING.python
-CALL = COSTS.call
+CALL = TUNING.call
 """Seconds per kernel call."""
-ELEMENT = COSTS.element
+ELEMENT = TUNING.element
 """Seconds per element of an elementwise result: memory traffic."""
-FLOP = COSTS.flop
+FLOP = TUNING.flop
 """Seconds per floating point operation of a contraction."""
-GATHER = COSTS.pick
+GATHER = TUNING.pick
 """Seconds to gather one number from a sweep's result and put it where it belongs."""
 
 

@@ -38,7 +38,7 @@ from engine.jacobian.views.fixed_patterns import (
 )
 from engine.jacobian.views.operator import JacobianOperator
 from engine.jacobian.views.results import Format, Mode, options_for, pattern_given, sparse_block
-from engine.jacobian.views.sparse_gradient import SPARSE_GRADIENTS
+from engine.jacobian.views.sparse_gradient import SPARSE_GRADIENTS, Products, as_derivative, require_no_dense_method
 from engine.runtime.errors import InvalidArgumentError, SymbolicArrayError, UnimplementedError
 from engine.runtime.faces import Shown
 
@@ -228,7 +228,7 @@ class SciPyFunction(Shown):
 
         Of an array of shape (n, ...) it gives the values at its columns, shape (...) or (results, ...), as solvers ask
         for with ``vectorized=True``, and `scipy.differentiate`. A function of one number gives those of all numbers of
-        an array, in its shape; further arguments of this shape are taken apart, too.
+        an array, in its shape; further arguments of this shape, or broadcast to it, are taken apart, too.
         """
         shape = np.shape(x)
         if self._is_one_number and np.size(x) != 1:
@@ -253,8 +253,8 @@ class SciPyFunction(Shown):
             raise InvalidArgumentError(f"for_scipy: `x` must be real; got {x.dtype.name}")
         parts = zip(self._like, self._ends[:-1], self._ends[1:], strict=True)
         points = [x.T[:, a:b].reshape(-1, *shape).astype(dtype) for (shape, dtype), a, b in parts]
-        each = [self._is_one_number and np.shape(a) == shape for a in args]
-        args = [np.reshape(a, -1) if flag else a for a, flag in zip(args, each, strict=True)]
+        each = [self._is_one_number and _is_spread(np.shape(a), shape) for a in args]
+        args = [np.broadcast_to(a, shape).reshape(-1) if flag else a for a, flag in zip(args, each, strict=True)]
         self.counts["fun"] += x.shape[1]
         try:
             found = self.evaluations.columns(points, args, kwargs, each)
@@ -374,12 +374,14 @@ class SciPyFunction(Shown):
         """A matrix as it is handed out: on the fixed pattern, if there is one, and the triangle that is wanted."""
         if not sparse.issparse(matrix):
             return triangle_of(matrix, triangle)
+        if which == "hess":
+            require_no_dense_method()
         if self._fixed is None:
-            return with_indices(triangle_of(matrix, triangle), self._index_dtype)
+            return as_derivative(with_indices(triangle_of(matrix, triangle), self._index_dtype))
         pattern = self._fixed.get(which) or self._structure(which, (), {})
         if triangle is None and pattern.is_of(matrix):
-            return matrix
-        return pattern.with_data(pattern.data_of(matrix, which), triangle)
+            return as_derivative(matrix)
+        return as_derivative(pattern.with_data(pattern.data_of(matrix, which), triangle))
 
     # ---- second derivatives ------------------------------------------------------------------------------------------
 
@@ -553,7 +555,7 @@ class SciPyFunction(Shown):
     def _products(self, what: ClosedFunction, values: list[Any]) -> LinearOperator:
         """The Hessian as an operator."""
         product: Callable[[Any], np.ndarray] = lambda p: self._product(what, values, p)  # noqa: E731
-        return LinearOperator((self.x0.size,) * 2, product, product, dtype=np.float64)
+        return Products((self.x0.size,) * 2, product, product)
 
     def _operator(self) -> LinearOperator:
         """The Jacobian as an operator, one for each result and part of the point, put together."""
@@ -579,7 +581,12 @@ class SciPyFunction(Shown):
             columns = zip(*operators, strict=True)
             return _flat([sum(o.rmatvec(p) for o, p in zip(column, parts, strict=True)) for column in columns])
 
-        return LinearOperator((sum(sizes[0]), sum(sizes[1])), matvec, rmatvec, dtype=np.float64)
+        return Products((sum(sizes[0]), sum(sizes[1])), matvec, rmatvec)
+
+
+def _is_spread(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Whether an array goes with each of some numbers, as SciPy's elementwise solvers hand over further arguments."""
+    return len(own) == len(shape) and all(n in (1, m) for n, m in zip(own, shape, strict=True))
 
 
 class SciPyODE:

@@ -22,6 +22,7 @@ from engine.jacobian.execution.evaluate import walk_from
 from engine.jacobian.planning.plan import Options
 from engine.jacobian.second import compiled_pull, compiled_push
 from engine.jacobian.structure.path import Path
+from engine.jacobian.views.sparse_gradient import Operator
 from engine.ops.creation import zeros_like
 from engine.runtime.errors import InvalidArgumentError
 
@@ -31,7 +32,7 @@ End = tuple[tuple[int, ...], Any]
 """Shape and dtype of a target or source."""
 
 
-class JacobianOperator(LinearOperator):  # type: ignore[misc]  # SciPy has no types
+class JacobianOperator(Operator):
     """The Jacobian of one target with respect to one source, at one point.
 
     ``operator @ v`` is one forward walk, ``operator.rmatvec(u)`` one reverse walk; two where a complex vector meets

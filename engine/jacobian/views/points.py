@@ -11,6 +11,7 @@ from engine.core.eager import EagerTensor
 from engine.core.value import Value, check_unmasked, dtype_of, numbers_of
 from engine.core.variable import Variable
 from engine.ops import complexes
+from engine.ops.lift import opened_array
 from engine.ops.slicing import getitem
 from engine.runtime.errors import InvalidArgumentError
 
@@ -78,8 +79,7 @@ def argument_of(x: Any, dtype: np.dtype) -> EagerTensor:
 
 def result_of(y: Any, dtype: np.dtype) -> EagerTensor:
     """A result of the function as a tensor."""
-    if isinstance(y, Variable):
-        y = y.read_value()
+    y = y.read_value() if isinstance(y, Variable) else opened_array(y)
     if y is None:
         raise InvalidArgumentError("for_scipy: the function must give tensors; got None. Does it lack a return?")
     if isinstance(y, (np.ndarray, np.generic)):

@@ -17,7 +17,7 @@ from engine.core.nest import Structure
 from engine.core.operands import Operand
 from engine.core.value import Value, dtype_of, shape_of
 from engine.core.variable import Variable
-from graph_api.convert import convert_to_tensor
+from graph_api.convert import convert_to_tensor, finish
 from graph_api.graph import get_default_graph
 from graph_api.initial_values import constant_initializer, zeros_initializer
 from graph_api.legacy.layers.base import Layer, host
@@ -37,7 +37,7 @@ def zeros_of(sizes: Any, batch_size: Any, dtype: Any) -> Structure[Tensor]:
     shape = [batch_size, *dims]
     if isinstance(batch_size, Value):
         shape = tf.stack([tf.cast(batch_size, "int32"), *dims])
-    return convert_to_tensor(tf.zeros(shape, wanted))
+    return finish(tf.zeros, None, shape, wanted)
 
 
 class RNNCell(Layer):

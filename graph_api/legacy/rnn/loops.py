@@ -107,6 +107,7 @@ def dynamic_rnn(
     swap_memory: bool = False,
     time_major: bool = False,
     scope: Any = None,
+    max_bytes: int | None = None,
 ) -> Pair:
     """A cell applied to a sequence, step by step.
 
@@ -125,6 +126,8 @@ def dynamic_rnn(
     time_major : bool
     scope : str or VariableScope, optional
         By default ``"rnn"``.
+    max_bytes : int, optional
+        As in `tf.while_loop`.
 
     Returns
     -------
@@ -151,15 +154,15 @@ def dynamic_rnn(
         state = _first_state(cell, initial_state, batch_size, dtype)
         lengths = _lengths(sequence_length, batch_size)
         if lengths is None:
-            last, outputs = scanned("dynamic_rnn", lambda s, x: cell(x, s)[::-1], state, columns)
+            last, outputs = scanned("dynamic_rnn", lambda s, x: cell(x, s)[::-1], state, columns, max_bytes=max_bytes)
         else:
-            last, outputs = _masked(cell, columns, state, lengths, _size(first, 0))
+            last, outputs = _masked(cell, columns, state, lengths, _size(first, 0), max_bytes)
         if not time_major:
             outputs = nest.map_structure(_turned, outputs)
         return outputs, last
 
 
-def _masked(cell: Any, columns: Any, state: Any, lengths: Any, steps: Any) -> Pair:
+def _masked(cell: Any, columns: Any, state: Any, lengths: Any, steps: Any, max_bytes: int | None) -> Pair:
     """A scan in which each element of the batch ends at its length."""
     goes_on = tf.expand_dims(tf.range(steps), 1) < tf.expand_dims(lengths, 0)
 
@@ -168,7 +171,7 @@ def _masked(cell: Any, columns: Any, state: Any, lengths: Any, steps: Any) -> Pa
         output, new = cell(x, before)
         return _kept(mask, new, before), _kept(mask, output, _zeros(output))
 
-    last, outputs = scanned("dynamic_rnn", step, state, (columns, goes_on))
+    last, outputs = scanned("dynamic_rnn", step, state, (columns, goes_on), max_bytes=max_bytes)
     return last, outputs
 
 

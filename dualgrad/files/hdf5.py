@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import math
-import mmap
 import os
 import struct
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from contextvars import ContextVar
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,12 @@ from typing import Any
 import numpy as np
 
 from dualgrad.files import limits
+from dualgrad.files.bundle import Stored
 from engine.runtime.errors import DataLossError, UnimplementedError
 
 _DEEPEST = 100
+_BLOCK, _LARGE = 1 << 22, 1 << 16
+"""Bytes that are searched at once, and from which on an array is read into its place."""
 _TEXTS = (b"model_config", b"training_config", b"layer_names", b"weight_names")
 _OF_ANY_LENGTH = 9
 """The class of datatypes whose elements lie in heaps."""
@@ -46,15 +48,15 @@ def module(path: Any) -> Any:
 
 
 @contextmanager
-def opened(path: str, contents: bytes | None = None) -> Iterator[Any]:
+def opened(path: str, contents: Any = None) -> Iterator[Any]:
     """A file to be read, of which everything but the numbers has been looked at.
 
     Parameters
     ----------
     path : str
         Its name, also for messages.
-    contents : bytes, optional
-        What is read in its place: a member of an archive.
+    contents : file, optional
+        What is read in its place, without a buffer: a member of an archive. It is closed.
 
     Raises
     ------
@@ -67,41 +69,65 @@ def opened(path: str, contents: bytes | None = None) -> Iterator[Any]:
     h5py = module(path)
     if contents is None and not Path(path).is_file():
         raise FileNotFoundError(f"there is no file {path}")
-    with limits.damage(path):
-        _require_sound_texts(path, contents)
-        file = h5py.File(path if contents is None else io.BytesIO(contents), "r")
-    try:
+    with closing(contents or open(path, "rb", buffering=0)) as raw:
         with limits.damage(path):
-            _examine(h5py, file, path)
-        yield file
-    finally:
-        file.close()
+            _require_sound_texts(path, raw)
+            file = h5py.File(raw, "r")
+        before = _source.set((path, raw))
+        try:
+            with limits.damage(path):
+                _examine(h5py, file, path)
+            yield file
+        finally:
+            _source.reset(before)
+            file.close()
 
 
-def _require_sound_texts(path: str, contents: bytes | None) -> None:
+_source: ContextVar[tuple[str, Any]] = ContextVar("source")
+"""The name of the file that is opened, and the file."""
+
+
+class _Bytes:
+    """The bytes of a file, which are read where somebody looks at them."""
+
+    def __init__(self, file: Any) -> None:
+        self._file, self._size = file, os.fstat(file.fileno()).st_size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, places: Any) -> Any:
+        first, last, _ = (places if isinstance(places, slice) else slice(places, places + 1)).indices(self._size)
+        self._file.seek(first)
+        held = self._file.read(max(last - first, 0))
+        return held if isinstance(places, slice) else held[0]
+
+    def places(self, word: bytes) -> Iterator[int]:
+        """Where a word stands."""
+        for start in range(0, self._size, _BLOCK):
+            block = self[start : start + _BLOCK + len(word) - 1]
+            held = np.frombuffer(block, np.uint8)
+            # among numbers, two comparisons of all bytes are quicker than a search
+            begins = (held[:-1] == word[0]) & (held[1:] == word[1])
+            yield from (start + i for i in np.flatnonzero(begins[:_BLOCK]).tolist() if block.startswith(word, i))
+
+
+def _require_sound_texts(path: str, file: Any) -> None:
     """Refuse texts that would have the HDF5 library take any amount of memory or time, before it sees them.
 
     The layouts are in sections III.E (global heap), IV.A.2.b (dataspace) and IV.A.2.m (attribute) of the HDF5 file
     format specification.
     """
-    with open(path, "rb") as file:
-        if contents is None and os.fstat(file.fileno()).st_size == 0:
-            raise DataLossError(f"{path}: the file is empty")
-        held: Any = contents if contents is not None else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        if held[:8] != b"\x89HDF\r\n\x1a\n":
-            raise DataLossError(f"{path}: this is no HDF5 file")
-        heaps = {at for at in _places(held, b"GCOL\x01") if _is_sound_heap(held, at)}
-        for name in _TEXTS:
-            for at in _places(held, name + b"\0"):
-                if not all(address in heaps and size <= len(held) for size, address in _texts(held, at, len(name) + 1)):
-                    raise DataLossError(f"{path}: the attribute {name.decode()} at byte {at} is damaged")
-
-
-def _places(held: Any, what: bytes) -> Iterator[int]:
-    at = held.find(what)
-    while at >= 0:
-        yield at
-        at = held.find(what, at + 1)
+    held = _Bytes(file)
+    if not len(held):
+        raise DataLossError(f"{path}: the file is empty")
+    if held[:8] != b"\x89HDF\r\n\x1a\n":
+        raise DataLossError(f"{path}: this is no HDF5 file")
+    heaps = {at for at in held.places(b"GCOL\x01") if _is_sound_heap(held, at)}
+    for name in _TEXTS:
+        for at in held.places(name + b"\0"):
+            if not all(address in heaps and size <= len(held) for size, address in _texts(held, at, len(name) + 1)):
+                raise DataLossError(f"{path}: the attribute {name.decode()} at byte {at} is damaged")
 
 
 def _is_sound_heap(held: Any, at: int) -> bool:
@@ -184,17 +210,14 @@ def _size(held: Any, path: str, at: str) -> int:
     return held.dtype.itemsize * (math.prod(held.shape or ()) + math.prod(held.chunks or (0,)))
 
 
-def written(path: Any, fill: Callable[[Any], None]) -> bytes:
-    """The contents of a file that a function fills."""
-    buffer = io.BytesIO()
-    with module(path).File(buffer, "w") as file:
-        fill(file)
-    return buffer.getvalue()
-
-
-def numbers(held: Any) -> np.ndarray:
+def numbers(held: Any) -> np.ndarray | Stored:
     """The numbers that a data set holds; anything else is refused."""
     if held.dtype.kind not in "biufc":
         raise DataLossError(f"{held.name} is no array of numbers but of dtype {held.dtype}")
+    path, raw = _source.get()
+    size, start = held.nbytes, held.id.get_offset()
+    as_in_memory = held.dtype.kind in "iuf" and held.dtype.isnative and held.chunks is None
+    if size >= _LARGE and as_in_memory and start is not None and held.id.get_storage_size() == size:
+        return Stored(held.name, held.shape, held.dtype, path, raw, start, size)
     array: np.ndarray = held[()]
     return array

@@ -1,0 +1,248 @@
+"""Gradients of loops within a memory limit: the schedule, the same bits in all modes, the memory."""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graph_api
+import tape_api as tf
+from engine.control.checkpoints import cut, runs
+from engine.runtime.errors import InvalidArgumentError, ResourceExhaustedError, UnimplementedError
+
+HOME = Path(__file__).resolve().parent.parent
+RNG = np.random.default_rng(3)
+LIMITS: tuple[dict[str, Any], ...] = ({}, {"max_bytes": 3_000})
+X, W, ROWS = np.linspace(0.1, 1.0, 5), RNG.normal(size=(5, 5)) * 0.3, RNG.normal(size=(37, 5))
+
+
+@functools.cache
+def fewest(steps: int, states: int) -> int:
+    """By trying every cut."""
+    if steps <= states + 1:
+        return steps - 1
+    if states == 1:
+        return steps * (steps - 1) // 2
+    return min(k + fewest(steps - k, states - 1) + fewest(k, states) for k in range(1, steps))
+
+
+def by_cuts(steps: int, states: int) -> int:
+    at = cut(steps, states)
+    return at + by_cuts(steps - at, max(states - 1, 1)) + by_cuts(at, states) if at else steps - 1
+
+
+def test_the_schedule_runs_the_fewest_steps() -> None:
+    for states in range(1, 8):
+        for steps in range(1, 70):
+            assert fewest(steps, states) == by_cuts(steps, states) == runs(steps, states), (steps, states)
+    assert runs(20_000, 624) / 20_000 < 2
+
+
+def _while(tf: Any, x: Any, w: Any, rows: Any, **limit: Any) -> list[Any]:
+    def step(i: Any, y: Any, z: Any) -> Any:
+        return i + 1, y + 0.1 * tf.sin(tf.linalg.matvec(w, y)) * x, z * 0.9 + tf.exp(-y)
+
+    return [*tf.while_loop(lambda i, y, z: i < 40, step, (0, x, x * x), **limit)[1:], tf.reduce_sum(rows)]
+
+
+def _until(tf: Any, x: Any, w: Any, rows: Any, **limit: Any) -> list[Any]:
+    step = lambda y: y * 1.05 + tf.maximum(y, x) * 0.01  # noqa: E731
+    (y,) = tf.nest.flatten(tf.while_loop(lambda y: tf.reduce_sum(y) < 50.0, step, [x], **limit))
+    return [y, tf.reduce_sum(w) + tf.reduce_sum(rows)]
+
+
+def _scan(tf: Any, x: Any, w: Any, rows: Any, **limit: Any) -> list[Any]:
+    step = lambda s, e: (tf.tanh(tf.linalg.matvec(w, s[0]) + e[0] * x), s[1] * 0.5 + e[1])  # noqa: E731
+    y, z = tf.scan(step, (rows, rows**2), initializer=(x, x), **limit)
+    return [y[-1], z[3], tf.reduce_sum(y, 0)]
+
+
+def _reversed(tf: Any, x: Any, w: Any, rows: Any, **limit: Any) -> list[Any]:
+    return [tf.scan(lambda s, e: tf.tanh(tf.linalg.matvec(w, s) + e * x), rows, reverse=True, **limit)]
+
+
+def _folds(tf: Any, x: Any, w: Any, rows: Any, **limit: Any) -> list[Any]:
+    step = lambda s, e: tf.tanh(tf.linalg.matvec(w, s) + e)  # noqa: E731
+    return [tf.foldl(step, rows, initializer=x, **limit), tf.foldr(step, rows, **limit)]
+
+
+LOOPS = (_while, _until, _scan, _reversed, _folds)
+
+
+def on_tape(loop: Callable[..., Any]) -> list[np.ndarray]:
+    given = [tf.constant(a) for a in (X, W, ROWS)]
+    with tf.GradientTape() as tape:
+        tape.watch(given)
+        y = sum(tf.reduce_sum(v**2) for v in loop(*given))
+    return [g.numpy() for g in tape.gradient(y, given)]
+
+
+def in_graph(loop: Callable[..., Any]) -> list[np.ndarray]:
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        given = [graph_api.placeholder(graph_api.float64, a.shape) for a in (X, W, ROWS)]
+        y = sum(graph_api.reduce_sum(v**2) for v in loop(*given))
+        gradients = graph_api.gradients(y, given)
+        for _ in range(3):
+            found = session.run(gradients, dict(zip(given, (X, W, ROWS), strict=True)))
+    return found
+
+
+@pytest.mark.parametrize("max_bytes", [800, 3_000, 1_000_000])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_same_bits_in_all_modes(loop: Callable[..., Any], max_bytes: int) -> None:
+    expected = on_tape(functools.partial(loop, tf))
+    limited = functools.partial(loop, tf, max_bytes=max_bytes)
+    function = tf.function(lambda *given: limited(*given))
+    every = [on_tape(limited), *[on_tape(function) for _ in range(3)]]
+    every.append(in_graph(functools.partial(loop, graph_api, max_bytes=max_bytes)))
+    for found in every:
+        for a, b in zip(expected, found, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+CASES: dict[str, Callable[..., Any]] = {
+    "LSTM": lambda **k: tf.keras.layers.LSTM(4, **k),
+    "GRU": lambda **k: tf.keras.layers.GRU(4, return_sequences=True, go_backwards=True, **k),
+    "cells": lambda **k: tf.keras.layers.RNN([tf.keras.layers.LSTMCell(3), tf.keras.layers.GRUCell(2)], **k),
+    "Bidirectional": lambda **k: tf.keras.layers.Bidirectional(tf.keras.layers.SimpleRNN(3, **k)),
+}
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("name", CASES)
+def test_recurrent_layers(name: str, masked: bool) -> None:
+    x = tf.constant(RNG.normal(size=(2, 30, 3)).astype(np.float32))
+    mask = np.arange(30) < np.array([[20], [30]]) if masked else None
+    found: list[list[np.ndarray]] = []
+    for limit in LIMITS:
+        layer = CASES[name](**limit)
+        layer(x)
+        draws = np.random.default_rng(5)
+        layer.set_weights([draws.normal(size=w.shape).astype(np.float32) * 0.3 for w in layer.get_weights()])
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(layer(x, mask=mask) ** 2)
+        found.append([g.numpy() for g in tape.gradient(y, layer.trainable_variables)])
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_layers_keep_the_limit_in_their_configuration() -> None:
+    layer = tf.keras.layers.LSTM(4, max_bytes=1_000)
+    assert tf.keras.layers.LSTM.from_config(layer.get_config()).max_bytes == 1_000
+    assert "max_bytes" not in tf.keras.layers.LSTM(4).get_config()
+
+
+@pytest.mark.parametrize("lengths", [None, [20, 30]])
+def test_dynamic_rnn(lengths: Any) -> None:
+    found = []
+    for limit in LIMITS:
+        with graph_api.Graph().as_default(), graph_api.Session() as session:
+            cell = graph_api.nn.rnn_cell.LSTMCell(
+                3, initializer=graph_api.random_uniform_initializer(-0.3, 0.3, seed=1)
+            )
+            rows = np.linspace(-1, 1, 120).reshape(2, 30, 2).astype(np.float32)
+            outputs, state = graph_api.nn.dynamic_rnn(cell, rows, lengths, dtype=graph_api.float32, **limit)
+            loss = graph_api.reduce_sum(outputs**2) + graph_api.reduce_sum(state.c)
+            gradients = graph_api.gradients(loss, graph_api.trainable_variables())
+            session.run(graph_api.global_variables_initializer())
+            found.append(session.run(gradients))
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_other_derivatives() -> None:
+    def loss(x: Any, **limit: Any) -> Any:
+        return tf.reduce_sum(_while(tf, x, W, ROWS, **limit)[0] ** 2)
+
+    limited = functools.partial(loss, max_bytes=2_000)
+    t = tf.transforms
+    np.testing.assert_array_equal(t.hessian(loss)(X), t.hessian(limited)(X))
+    np.testing.assert_array_equal(t.jacfwd(loss)(X), t.jacfwd(limited)(X))
+    np.testing.assert_array_equal(t.hvp(loss, (X,), (X,))[0], t.hvp(limited, (X,), (X,))[0])
+    rows = np.stack([X, 2 * X])
+    np.testing.assert_allclose(t.vmap(t.grad(loss))(rows), t.vmap(t.grad(limited))(rows), rtol=1e-13)
+    p, q = (tf.for_scipy(f, X) for f in (loss, limited))
+    np.testing.assert_array_equal(p.jac(X), q.jac(X))
+
+
+def test_variables_arrays_and_state() -> None:
+    found = []
+    for limit in (LIMITS[0], {"max_bytes": 30_000}):
+        v, count = tf.Variable(X), tf.Variable(0.0, trainable=False)
+
+        def step(i: Any, y: Any, kept: Any, v: Any = v, count: Any = count) -> Any:
+            count.assign_add(1.0)
+            return i + 1, y * v * tf.cast(count, tf.float64) / 10, kept.write(i, y)
+
+        with tf.GradientTape() as tape:
+            start = (0, v, tf.TensorArray(tf.float64, 30))
+            _, y, kept = tf.while_loop(lambda i, *_: i < 30, step, start, **limit)
+            total = tf.reduce_sum(y) + tf.reduce_sum(kept.stack())
+        found.append((tape.gradient(total, v).numpy(), count.numpy()))
+    (a, m), (b, n) = found
+    np.testing.assert_array_equal(a, b)
+    assert m == n == 30.0
+
+
+@pytest.mark.parametrize("max_bytes", [0, -1, 1.5, True, "1"])
+def test_what_is_no_limit_is_refused(max_bytes: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="`max_bytes` must be a positive integer or None"):
+        _while(tf, X, W, ROWS, max_bytes=max_bytes)
+    with graph_api.Graph().as_default(), pytest.raises(InvalidArgumentError, match="`max_bytes` must be"):
+        _scan(graph_api, graph_api.constant(X), W, ROWS, max_bytes=max_bytes)
+
+
+def test_limits_that_cannot_be_kept_are_refused() -> None:
+    with pytest.raises(ResourceExhaustedError, match="two states, take"):
+        on_tape(functools.partial(_while, tf, max_bytes=100))
+    branches = lambda y: y * 2.0 if float(y[0]) < 1 else y * 3.0  # noqa: E731
+    with pytest.raises(UnimplementedError, match="recorded once, for all iterations"):
+        tf.while_loop(lambda y: tf.reduce_sum(y) < 50.0, branches, [tf.constant(X)], max_bytes=10_000)
+    growing = tf.function(
+        lambda x: tf.while_loop(
+            lambda y: tf.size(y) < 50, lambda y: tf.concat([y, y], 0), [x], [tf.TensorShape([None])], max_bytes=10_000
+        )
+    )
+    with pytest.raises(UnimplementedError, match="no `max_bytes`"):
+        tf.transforms.grad(lambda x: tf.reduce_sum(growing(x)[0]))(X)
+
+
+def test_the_plan_says_what_is_kept() -> None:
+    @tf.function
+    def slope(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(_while(tf, x, W, ROWS, max_bytes=3_000)[0])
+        return tape.gradient(y, x)
+
+    for _ in range(2):
+        slope(tf.constant(X))
+    assert "of 40 states kept" in slope.explain()
+    assert "steps computed again" in slope.explain()
+
+
+def test_memory() -> None:
+    program = """
+import tracemalloc, numpy as np, tape_api as tf
+step = lambda i, y: (i + 1, y + 1e-4 * tf.sin(y) * y)
+loss = tf.function(lambda x: tf.reduce_sum(tf.while_loop(lambda i, y: i < 3000, step, (0, x), max_bytes=2_000_000)[1]))
+slope = tf.transforms.grad(loss)
+x = np.linspace(0.1, 1.0, 1000)
+slope(x)
+tracemalloc.start()
+slope(x)
+print(tracemalloc.get_traced_memory()[1])
+"""
+    # what the native executor allocates is not traced
+    environment = {**os.environ, "PYTHONPATH": str(HOME), "DUALGRAD_NATIVE": "0"}
+    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert int(run.stdout) < 2_000_000
