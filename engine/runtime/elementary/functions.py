@@ -130,15 +130,19 @@ def exp2(m: Any, x: Any) -> Any:
     return scaled_by(m, high + low, n)
 
 
-def expm1(m: Any, x: Any) -> Any:
-    """``exp(x) - 1``."""
-    near = between(m, -64.0, x, 709.0)
-    n, r, t = _exp_parts(m, near)
+def _grown(m: Any, x: Any) -> Any:
+    """``exp(x) - 1``, as long as it does not overflow."""
+    n, r, t = _exp_parts(m, x)
     # 2**n * (1 - 2**-n + r + t): where n is 0, r is the number itself
     start = 1 - power_of_2(m, -n)
     total = start + r
-    value = (total + ((r - (total - start)) + t)) * power_of_2(m, n)
-    return m.select(x == 0, x, m.rarely(x > near, _far_exp, (x,), value))
+    return (total + ((r - (total - start)) + t)) * power_of_2(m, n)
+
+
+def expm1(m: Any, x: Any) -> Any:
+    """``exp(x) - 1``."""
+    near = between(m, -64.0, x, 709.0)
+    return m.select(x == 0, x, m.rarely(x > near, _far_exp, (x,), _grown(m, near)))
 
 
 def _below_one(m: Any, x: Any) -> tuple[Any, Any]:
@@ -199,13 +203,7 @@ def log_sigmoid(m: Any, x: Any) -> Any:
 
 # ---- hyperbolic functions --------------------------------------------------------------------------------------------
 
-# (tanh(s) - s) / s**3 as a polynomial in s**2, for s up to 0.55
-_TANH = (
-    *(-0.333333333333333, 0.1333333333332656, -0.053968253963737035, 0.02186948838554291, -0.008863232601320043),
-    *(0.0035920920695936493, -0.0014555433036136383, 0.0005884470421981485, -0.00023338943720246805),
-    *(8.332931157191745e-05, -1.9503421404281278e-05),
-)
-# (sinh(s) - s) / s**3 likewise, for s up to 1
+# (sinh(s) - s) / s**3 as a polynomial in s**2, for s up to 1
 _SINH = (
     *(0.16666666666666669, 0.008333333333332915, 0.00019841269841589253, 2.7557319108479927e-06),
     *(2.5052130676645887e-08, 1.60566870149273e-10, 7.775693738655931e-13),
@@ -215,11 +213,10 @@ _SINH = (
 def tanh(m: Any, x: Any) -> Any:
     """Hyperbolic tangent."""
     size = size_of(m, x)
-    z = x * x
-    small = size + size * z * polynomial(z, _TANH)
-    n, r, t = _exp_parts(m, m.smaller(22.0, size) * -2)
-    share = (1 + (r + t)) * power_of_2(m, n)
-    return with_sign_of(m, m.select(size < 0.55, small, 1 - (share + share) / (1 + share)), x)
+    grown = _grown(m, m.smaller(22.0, size) * 2)
+    # h / (1 + h) = h - h * h / (1 + h), and 1 - 1 / (1 + h)
+    part = m.select(size < 0.55, 0.5 * grown, 1.0)
+    return with_sign_of(m, part - part * ((part + part) / (2 + grown)), x)
 
 
 def _exp_of_size(m: Any, x: Any) -> tuple[Any, Any, Any, Any]:

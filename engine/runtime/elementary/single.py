@@ -35,14 +35,14 @@ _EXP_LONG = (
 _EXP2 = (0.24022650718688965, 0.05550362169742584, 0.0096180634573102, 0.0013390211388468742, 0.00015462478040717542)
 
 
-def _exp_parts(m: Any, x: Any, coefficients: Any = _EXP) -> tuple[Any, Any, Any]:
-    """``n, r, t`` with ``exp(x) = 2**n * (1 + r + t)``, where r is at most ``log(2) / 2``, and t small beside it.
+def _exp_parts(m: Any, x: Any, coefficients: Any = _EXP, left: Any = 0.0) -> tuple[Any, Any, Any]:
+    """``n, r, t`` with ``exp(x + left) = 2**n * (1 + r + t)``, where r is at most ``log(2) / 2``, and t small beside it.
 
     The first is in the last bits of a number, where `_power` takes it.
     """
     turned = x * _LOG2_E + MAGIC
     n = turned - MAGIC
-    near, rest = x - n * _LN2_HIGH, n * _LN2_LOW
+    near, rest = x - n * _LN2_HIGH, n * _LN2_LOW - left
     r = near - rest
     square = r * r
     return turned, r, (0.5 * square + square * r * polynomial(r, coefficients)) + ((near - r) - rest)
@@ -121,6 +121,28 @@ def cosh(m: Any, x: Any) -> tuple[Any, Any]:
     high, low = power * high, power * low
     total = high + back
     return total + ((back - (total - high)) + low), ~(size < 87.0)
+
+
+# erf(x) / x - 1 as a polynomial in x**2, for x up to 0.82, and -log(erfc(x)) - x as one in x, for x from there to 4
+_ERF = (
+    *(0.12837916612625122, -0.37612637877464294, 0.11283739656209946, -0.02686181478202343, 0.005207124166190624),
+    *(-0.00082137540448457, 8.680950850248337e-05),
+)
+_LOG_ERFC = (
+    *(-0.00014089254727602923, 0.1293464936369778, 0.6336990430839136, 0.10788019204703146, -0.02485321533875124),
+    *(0.004067248497587593, -0.00041251516228271707, 1.9155371204959375e-05),
+)
+
+
+def erf(m: Any, x: Any) -> tuple[Any, Any]:
+    """Error function."""
+    size = size_of(m, x)
+    near = size + size * horner(x * x, _ERF)
+    start = m.smaller(4.0, size)
+    more = horner(start, _LOG_ERFC)
+    total = start + more
+    n, r, t = _exp_parts(m, -total, _EXP, (total - start) - more)
+    return with_sign_of(m, m.select(size < 0.82, near, 1 - (1 + (r + t)) * _power(m, n)), x), False
 
 
 # (log(1 + f) - f + f**2 / 2) / f**3, with 1 + f between the roots of 1 / 2 and of 2
