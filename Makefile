@@ -68,7 +68,7 @@ unit: $(VENV)/.for-test
 TESTS ?= tests
 
 without-avx512: $(VENV)/.for-test
-	$(BIN)/python -m tests.without_avx512 -q -n auto --dist worksteal $(TESTS)
+	$(BIN)/python -m tests.machines avx2 -q -n auto --dist worksteal $(TESTS)
 
 N ?= 1000
 SEED ?= 0

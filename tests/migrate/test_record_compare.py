@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -410,18 +411,17 @@ def test_bad_maps_are_refused(
 # ---- other machines, and the report ----------------------------------------------------------------------------------
 
 
-def elsewhere(record: Path, tmp_path: Path) -> Path:
+def elsewhere(record: Path, tmp_path: Path, **made: str) -> Path:
     """The record as if another machine had made it."""
     shutil.copytree(record, tmp_path / "elsewhere")
     head = json.loads((tmp_path / "elsewhere" / "record.json").read_text())
-    head["made"]["cpu_features"] = ["AVX2"]
-    head["made"]["numpy"] = "1.0"
+    head["made"] |= {"cpu_features": ["AVX2"], **made}
     (tmp_path / "elsewhere" / "record.json").write_text(json.dumps(head))
     return tmp_path / "elsewhere"
 
 
 def test_another_machine_is_not_comparable_to_the_bit(recorded: Path, tmp_path: Path) -> None:
-    record = elsewhere(recorded / "R", tmp_path)
+    record = elsewhere(recorded / "R", tmp_path, numpy="1.0")
     found = compared(tmp_path, str(record))
     assert found["verdict"] == "EQUAL WITHIN ROUNDING"
     assert any(reason.startswith("numpy: 1.0 there") for reason in found["reasons"])
@@ -429,6 +429,43 @@ def test_another_machine_is_not_comparable_to_the_bit(recorded: Path, tmp_path: 
     (tmp_path / "changed.py").write_text(GRAPH.replace("tf.tanh(", "tf.sin("))
     changed = compared(tmp_path, str(record), "changed.py")
     assert changed["verdict"] == "DIFFERENT"
+
+
+OTHERWISE = """
+import sys
+import numpy as np
+from dualgrad.migrate.command import main
+from engine.ops import {module}
+kernel = {module}.{op}.kernel
+def rounded(*args, **kw):
+    x = kernel(*args, **kw)
+    return np.nextafter(x, np.inf) if x.dtype == np.float64 else x
+object.__setattr__({module}.{op}, "kernel", rounded)
+sys.exit(main(["record", "-o", "R", "model.py"]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "op", "verdict"),
+    [("special", "lgamma", "EQUAL TO THE BIT BUT FOR PRODUCTS"), ("trig", "tanh", "DIFFERENT")],
+)
+def test_only_products_may_be_rounded_otherwise_on_another_machine(
+    module: str, op: str, verdict: str, tmp_path: Path
+) -> None:
+    (tmp_path / "model.py").write_text(
+        "import numpy as np\nimport tensorflow as tf\nx = tf.placeholder(tf.float64, [4, 4])\n"
+        "y = tf.add(tf.tanh(tf.lgamma(x)), x)\nz = tf.reduce_sum(tf.exp(y))\n"
+        "with tf.Session() as sess:\n    print(sess.run([y, z, tf.gradients(z, x)[0]], "
+        "{x: np.arange(1.0, 17.0).reshape(4, 4) / 5}))\n"
+    )
+    home = {**os.environ, "PYTHONPATH": str(HOME), "DUALGRAD_NATIVE": "0"}
+    script = OTHERWISE.format(module=module, op=op)
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=home, check=True, capture_output=True)
+    found = compared(tmp_path, str(elsewhere(tmp_path / "R", tmp_path)))
+    assert found["verdict"] == verdict, found["differences"]
+    assert {name for name, row in found["rows"].items() if row["worst"]} == {
+        "special": {"Lgamma float64"}, "trig": {"Tanh float64"}
+    }[module]  # fmt: skip
 
 
 def test_the_report_says_it_all(recorded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from engine.core.batching import refused
 from engine.core.dtypes import bool_, float32, int64
 from engine.core.kinds import nondifferentiable
 from engine.core.op import Op
+from engine.runtime import elementary
 from engine.runtime.errors import InvalidArgumentError
 
 Indexed = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -157,6 +158,11 @@ def _total(beam: _Beam) -> float:
     return beam.new[2]
 
 
+def _either(a: float, b: float) -> float:
+    """The logarithm of how likely one or the other is."""
+    return max(a, b) if min(a, b) == -np.inf else max(a, b) + float(elementary.softplus(min(a, b) - max(a, b)))
+
+
 def _searched(scores: np.ndarray, width: int) -> list[_Beam]:
     """The best labelings of one sequence, the best first. `scores` are logarithms; the last class is the blank."""
     root = _Beam(None, -1)
@@ -171,9 +177,9 @@ def _searched(scores: np.ndarray, width: int) -> list[_Beam]:
             if beam.parent is not None:
                 label = beam.new[1]
                 if beam.parent.new[2] != -np.inf:
-                    label = np.logaddexp(label, beam.parent.old[0 if beam.label == beam.parent.label else 2])
+                    label = _either(label, beam.parent.old[0 if beam.label == beam.parent.label else 2])
                 label = float(label + row[beam.label])
-            beam.new = (beam.old[2] + blank, label, float(np.logaddexp(beam.old[2] + blank, label)))
+            beam.new = (beam.old[2] + blank, label, _either(beam.old[2] + blank, label))
         before = beams
         beams = sorted(beams, key=_total)
         for beam in before:
@@ -197,7 +203,7 @@ def _searched(scores: np.ndarray, width: int) -> list[_Beam]:
 def _beam_kernel(logits: Any, times: Any, *, width: int, paths: int, merge: bool) -> tuple[Any, ...]:
     _checked_times("ctc_beam_search_decoder", logits, times)
     shifted = logits - logits.max(2, keepdims=True)
-    scores = (shifted - np.log(np.exp(shifted).sum(2, keepdims=True))).astype(np.float64)
+    scores = (shifted - elementary.log(elementary.exp(shifted).sum(2, keepdims=True))).astype(np.float64)
     rows: list[list[list[int]]] = [[] for _ in range(paths)]
     totals = np.zeros((logits.shape[1], paths), logits.dtype)
     for i, length in enumerate(times):

@@ -3,8 +3,9 @@
 OUT is a migrated program: if there is a map (``OUT.map.json``, or ``--map``), it runs by itself beside all recorded
 runs (`own_run`), and then its functions are called with what was recorded: both must give the same bits.
 Without a map it is a program that builds the same graph, changed or not, and is run beside the record; without OUT
-it is the recorded program itself. Against a record of real TensorFlow each operation is given the recorded operands,
-and must come within a budget of rounding errors.
+it is the recorded program itself. Against a record of real TensorFlow, or of another machine, each operation is given
+the recorded operands, and must come within a budget of rounding errors; this is zero for what is the same on every
+machine, and the verdict then is "equal to the bit but for products".
 
 Where values of the recorded run stand in the migrated program, the verdict is "equal only for this run". Where not all
 was looked at that it computes by itself, the verdict is "not all compared". Where random numbers without a seed had to
@@ -108,7 +109,7 @@ def compared(golden: Golden, given: argparse.Namespace) -> Comparison:
 
 def begun(golden: Golden, path: Path) -> Comparison:
     """A comparison in which nothing has been compared yet; it says whether equal bits can be expected."""
-    here = {"backend": "dualgrad", **machine()}
+    here = {"backend": "dualgrad", "version": engine.__version__, **machine()}
     made = golden.head["made"]
     program = golden.head["program"]["file"]
     reasons = differences(made, here)
@@ -117,7 +118,9 @@ def begun(golden: Golden, path: Path) -> Comparison:
             0, f"the record was made under {made['backend']} {made['version']}, whose kernels round differently"
         )
     name = program if path.parent == golden.folder else path.name
-    return Comparison(f"{name} against the record of {program}", golden.head, here, reasons)
+    # sums, sorts and what of NumPy's is the same everywhere may be another in another NumPy
+    portable = all(made.get(fact) == here[fact] for fact in ("backend", "version", "numpy"))
+    return Comparison(f"{name} against the record of {program}", golden.head, here, reasons, portable)
 
 
 def recorded_program(golden: Golden) -> Path:

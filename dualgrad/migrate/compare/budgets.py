@@ -5,6 +5,8 @@ last place of the result. For one that adds up products or terms it is that many
 nothing cancelled, which is the scale of its rounding errors. Most budgets were measured on random data (TensorFlow 2.21
 on CPUs) and doubled; those of Cos, Reciprocal and Sum and the defaults are estimates. What exceeds its budget is looked
 at in float64: where the exact value tells that one of the two is as near to it as the other, it is rounding after all.
+
+Two machines under dualgrad differ in nothing but what libraries compute that choose their steps by the processor.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.closed.function import ClosedFunction
 from engine.core.op import Op
 from engine.core.operands import Array
 
@@ -30,6 +33,15 @@ _FLOAT32 = dict.fromkeys(_EXACT.split(), 0.0) | {
 _FLOAT64 = dict.fromkeys(_EXACT.split(), 0.0) | {
     "Exp": 2.0, "Log": 2.0, "Pow": 4.0, "Log1p": 4.0, "Tanh": 6.0, "Sigmoid": 6.0, "Erf": 6.0, "MatMul": 18.0,
 }  # fmt: skip
+_LIBRARIES = (
+    "banded conv decompose determinants eig einsum fft linalg lu matrix_functions matrix_roots solve spectral "
+    "bessel_orders distribution_tails elliptic likelihood normal_mixtures orthogonal random ratio_distributions "
+    "scipy_special special"
+)
+_OF_LIBRARIES = {f"engine.ops.{name}" for name in _LIBRARIES.split()}
+"""Modules of ops that BLAS, LAPACK, a Fourier transform or SciPy's special functions compute."""
+_OURS = {"erf", "erfc", "ndtr", "xdivy", "xlogy", "xlog1py"}
+"""Those in them that are none of these libraries'."""
 _OTHER, _OTHER_SUM = 16.0, 32.0
 """Where nothing was measured: elementwise, and the rest."""
 _AS_GOOD = 8.0
@@ -47,6 +59,22 @@ def budget(op: Op, dtype: Any) -> float:
     """
     table = _FLOAT64 if dtype in (np.float64, np.complex128) else _FLOAT32
     return table.get(op.type, _OTHER if op.elementwise else _OTHER_SUM)
+
+
+def is_portable(op: Op, params: dict[str, Any], dtype: Any) -> bool:
+    """Whether an operation gives the same bits on every machine (docs/same-bits.md; tests/test_machines.py tries).
+
+    Parameters
+    ----------
+    op : Op
+    params : dict
+    dtype : NumPy dtype
+        Of the result. Functions of complex numbers and in half precision are NumPy's.
+    """
+    inner = [p for p in params.values() if isinstance(p, ClosedFunction)]
+    known = op.module not in _OF_LIBRARIES or op.name in _OURS
+    known = known and np.dtype(dtype).kind not in "cV" and dtype != np.float16
+    return known and all(is_portable(n.op, n.params, x.dtype.numpy) for p in inner for n in p.nodes for x in n.outputs)
 
 
 @dataclass

@@ -85,6 +85,8 @@ class Comparison:
         The machine on which it was compared.
     reasons : list of str
         Why nobody can expect equal bits; empty if equal bits are expected.
+    portable : bool
+        Whether operations that give the same bits on every machine were held to that, whatever the reasons are.
     steps : int
         How many steps were compared.
     rows : dict
@@ -115,6 +117,7 @@ class Comparison:
     record: dict[str, Any]
     here: dict[str, Any]
     reasons: list[str] = field(default_factory=list)
+    portable: bool = True
     steps: int = 0
     rows: dict[str, Row] = field(default_factory=dict)
     operations: int = 0
@@ -144,7 +147,9 @@ class Comparison:
             return "THE SAME WITH GIVEN DRAWS"
         if self.from_run:
             return "EQUAL ONLY FOR THIS RUN"
-        return "EQUAL WITHIN ROUNDING" if self.reasons else "EQUAL TO THE BIT"
+        if not self.reasons:
+            return "EQUAL TO THE BIT"
+        return "EQUAL TO THE BIT BUT FOR PRODUCTS" if self.portable else "EQUAL WITHIN ROUNDING"
 
     @property
     def exit_code(self) -> int:
@@ -182,6 +187,7 @@ class Comparison:
         self.steps += other.steps
         self.operations += other.operations
         self.incomplete |= other.incomplete
+        self.portable &= other.portable
         self.from_run += other.from_run
         self.own += other.own
         self.unseen += other.unseen

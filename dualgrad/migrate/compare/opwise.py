@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from dualgrad.files.golden import Golden
-from dualgrad.migrate.compare.budgets import Judgement, budget, is_bfloat, judged, scale_of
-from dualgrad.migrate.compare.findings import Comparison, Difference, exact, shown
+from dualgrad.migrate.compare.budgets import Judgement, budget, is_bfloat, is_portable, judged, scale_of
+from dualgrad.migrate.compare.findings import Comparison, Difference, exact, shown, worst
 from engine.core.trace import placeholder
 from engine.core.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
 
@@ -127,16 +127,22 @@ class OpByOp:
         wide = [_wide(x) for x in made] if not operands else self._in_float64(node, operands) or [None] * len(made)
         for x, ours, precise, array in zip(node.outputs, made, wide, recorded, strict=True):
             # random numbers that TensorFlow drew are in the record; all that follows from them is, too
-            own = budget(node.op, np.asarray(ours).dtype)
+            kind = np.asarray(ours).dtype
+            same = self.comparison.portable and is_portable(node.op, node.params, kind)
+            own = 0.0 if same else budget(node.op, kind)
             units = own + max([v.since for v in operands], default=0.0)
             if array is None or np.shape(array) != np.shape(ours) or random:
                 known = array is not None and np.shape(array) == np.shape(ours)
                 if random and known:
                     self.comparison.skip("values that follow from random numbers which are not in the record")
-                self.values[id(x)] = _recorded_value(array) if known else Value(ours, precise, units + 1.0, random)
+                more = float(not self.comparison.portable)
+                self.values[id(x)] = _recorded_value(array) if known else Value(ours, precise, units + more, random)
                 continue
             exactly = precise if any(_is_float(a) for a in [*arrays, ours]) else None
-            judgement = judged(ours, array, exactly, scale_of(node.op, arrays, node.params), own, units)
+            if same and not units:
+                judgement = _equal(ours, array)
+            else:
+                judgement = judged(ours, array, exactly, scale_of(node.op, arrays, node.params), own, units)
             self._judge(node, x, judgement, ours, array, operands)
             self.values[id(x)] = _recorded_value(array)
 
@@ -181,7 +187,10 @@ class OpByOp:
             theirs = self.golden.array(described)
             if theirs.shape != np.shape(value.array):
                 continue
-            judgement = judged(value.array, theirs, value.wide, _largest(theirs), 4.0, max(value.since, 4.0))
+            if self.comparison.portable and not value.since:
+                judgement = _equal(value.array, theirs)
+            else:
+                judgement = judged(value.array, theirs, value.wide, _largest(theirs), 4.0, max(value.since, 4.0))
             row = self.comparison.row(f"variable {handle.name}")
             row.steps, row.equal = row.steps + 1, row.equal + (judgement.units == 0)
             row.worst, row.allowed = max(row.worst, judgement.units), max(row.allowed, judgement.allowed)
@@ -194,6 +203,12 @@ class OpByOp:
                         self.step["site"], list(node.where), [], judgement.blame,
                     )
                 )  # fmt: skip
+
+
+def _equal(ours: Any, theirs: Any) -> Judgement:
+    at, units = worst(theirs, ours)
+    units = np.inf if units is None else units
+    return Judgement(not units, units, 0.0, at, blame="this gives the same bits on every machine")
 
 
 def _largest(array: Any) -> float:

@@ -10,6 +10,8 @@ from engine.quoting import one_line
 
 EXPLAINED = {
     "EQUAL TO THE BIT": "Every value compared has the same bits as in the record.",
+    "EQUAL TO THE BIT BUT FOR PRODUCTS": "Every operation that gives the same bits on every machine gave them. Those "
+    "of the machine's BLAS, LAPACK, Fourier transforms and special functions are within rounding.",
     "EQUAL WITHIN ROUNDING": "Every operation compared is within its budget of rounding errors. It is not comparable "
     "to the bit, for the reasons below.",
     "EQUAL ONLY FOR THIS RUN": "Every value compared is equal, but values of the recorded run stand in the migrated "
@@ -71,6 +73,10 @@ def explained(comparison: Comparison) -> str:
     parts = [EXPLAINED[comparison.verdict]]
     given = [f"{comparison.supplied} draws without a seed, given from the record"] * bool(comparison.supplied)
     parts += [f"{'; '.join([*comparison.unseen, *given])}."] * (comparison.verdict == "NOT ALL COMPARED")
+    if comparison.verdict == "EQUAL TO THE BIT BUT FOR PRODUCTS":
+        largest = max(comparison.rows.values(), key=lambda row: row.worst)
+        far = f"The largest difference is {largest.worst:.3g} units in the last place, of {largest.name}."
+        parts.append(far if largest.worst else "These did not differ either.")
     return " ".join(filter(None, [*parts, comparison.aside]))
 
 

@@ -36,7 +36,7 @@ _EXP2 = (0.24022650718688965, 0.05550362169742584, 0.0096180634573102, 0.0013390
 
 
 def _exp_parts(m: Any, x: Any, coefficients: Any = _EXP, left: Any = 0.0) -> tuple[Any, Any, Any]:
-    """``n, r, t`` with ``exp(x + left) = 2**n * (1 + r + t)``, where r is at most ``log(2) / 2``, and t small beside it.
+    """``n, r, t`` with ``exp(x + left) = 2**n * (1 + r + t)``, where r is at most ``log(2) / 2``, t small beside it.
 
     The first is in the last bits of a number, where `_power` takes it.
     """
