@@ -1,8 +1,8 @@
 """Other machines, as far as this one can pretend to be one: ``python -m tests.machines NAME [arguments of pytest]``.
 
 NumPy's loops, OpenBLAS's kernels and the C library's functions are chosen by what the processor can do, and may round
-otherwise. Each of them can be told not to use it. ``python -m tests.machines bits [PROGRAMS]`` computes the op table and
-random programs on all these machines, and says where what must be the same is not.
+otherwise. Each of them can be told not to use it. ``python -m tests.machines bits [PROGRAMS]`` computes the op table
+and random programs on all these machines, and says where what must be the same is not.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -21,7 +22,7 @@ from numpy._core import _multiarray_umath as numpy_core
 
 
 class Machine(NamedTuple):
-    """A processor: OpenBLAS's kernels for it, what NumPy must not use, and whether its C library has plain functions."""
+    """A processor: OpenBLAS's kernels for it, what NumPy must not use, whether the C library has plain functions."""
 
     kernels: str
     without: tuple[str, ...]
@@ -78,24 +79,37 @@ def _of_table() -> Iterator[tuple[str, list[Any]]]:
 
 
 def _of_programs(count: int) -> Iterator[tuple[str, list[Any]]]:
-    import graph_api
     from dualgrad.migrate.compare.budgets import is_portable
     from tests.fuzz.around import quiet
-    from tests.fuzz.execute import Failed, attempt, reference_of, run_in_graph, values_of
-    from tests.fuzz.generate import generate
+    from tests.fuzz.execute import Failed, attempt
 
-    graph_of = graph_api.Graph
     for seed in range(count):
         graphs: list[Any] = []
-        with quiet(), mock.patch.object(graph_api, "Graph", lambda: graphs.append(graph_of()) or graphs[-1]):
-            program = generate(seed)
-            values, _ = values_of(program)
-            reference = attempt(lambda: reference_of(program, values))
-            found = attempt(lambda: run_in_graph(program, values, program.keys, reference))
+        with quiet():
+            found = attempt(partial(_run, seed, graphs))
         nodes = [node for graph in graphs for node in graph.nodes]
         portable = all(is_portable(n.op, n.params, x.dtype.numpy) for n in nodes for x in n.outputs)
         if portable and not isinstance(found, Failed):
-            yield f"program {seed}", [x for key in sorted(found) for x in np.ravel(np.array([0, found[key]], object))]
+            yield f"program {seed}", [found[key] for key in sorted(found)]
+
+
+def _run(seed: int, graphs: list[Any]) -> dict[str, Any]:
+    """The results of a random program in a graph, which is added to the list."""
+    import graph_api
+    from tests.fuzz.execute import reference_of, run_in_graph, values_of
+    from tests.fuzz.generate import generate
+
+    made = graph_api.Graph
+
+    def graph() -> Any:
+        graphs.append(made())
+        return graphs[-1]
+
+    program = generate(seed)
+    values, _ = values_of(program)
+    reference = reference_of(program, values)
+    with mock.patch.object(graph_api, "Graph", graph):
+        return run_in_graph(program, values, program.keys, reference)
 
 
 def _hash(found: Any) -> str:
@@ -143,7 +157,7 @@ def main(words: list[str]) -> int:
     if words[1:2] == ["hashes"]:
         return main(words[1:])
     print(f"NumPy does without {os.environ['NPY_DISABLE_CPU_FEATURES'] or 'nothing'}", flush=True)
-    os.execv(sys.executable, [sys.executable, "-m", "pytest", *words[1:]])
+    return subprocess.call([sys.executable, "-m", "pytest", *words[1:]])
 
 
 if __name__ == "__main__":
