@@ -217,15 +217,10 @@ def settled_all(x: Any) -> Any:
 
 
 class Settled(tuple[Any, ...]):
-    """Cotangents or tangents of several values, zero where nothing was chosen.
-
-    Attributes
-    ----------
-    whole : frozenset of int
-        Those whose zeros are numbers like others: nothing was left out on the way.
-    """
+    """Cotangents or tangents of several values, zero where nothing was chosen."""
 
     whole: frozenset[int]
+    """Those whose zeros are numbers like others: nothing was left out on the way."""
 
 
 def settled_each(xs: Sequence[Any]) -> Settled:
@@ -356,21 +351,14 @@ def valued(x: Any, rule: Map, fit: Map) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The elements of a result that are made of certain elements of a cotangent.
-
-    Attributes
-    ----------
-    small : callable
-        From a mask of the cotangent to what is nonzero where the result is made of an element in it.
-    spread : callable, optional
-        From there to the shape of the result (see `Mask`).
-    uniform : bool
-        Whether all of the result is made of all of the cotangent; `small` gives one number.
-    """
+    """The elements of a result that are made of certain elements of a cotangent."""
 
     small: Map
+    """From a mask of the cotangent to what is nonzero where the result is made of an element in it."""
     spread: Map | None = None
+    """From there to the shape of the result (see `Mask`)."""
     uniform: bool = False
+    """Whether all of the result is made of all of the cotangent; `small` gives one number."""
 
 
 def _reach(rule: Any, node: Node, i: int, out: Any, operands: Sequence[Any], back: bool) -> Reach | None:

@@ -18,19 +18,13 @@ from engine.ops.scatter import tensor_scatter_update_op
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """The value that a program's results give a variable.
-
-    Attributes
-    ----------
-    handle : Value
-        The variable's.
-    in_part : bool
-        Whether there are two results for it, index vectors and the entries that they name, to be written into its
-        value; else there is one, the new value.
-    """
+    """The value that a program's results give a variable."""
 
     handle: Any
+    """The variable's."""
     in_part: bool = False
+    """Whether there are two results for it, index vectors and the entries that they name, to be written into its
+    value; else there is one, the new value."""
 
 
 def assignments(

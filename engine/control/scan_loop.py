@@ -254,38 +254,27 @@ def pulled_steadily(
 
 @dataclass
 class _Plan:
-    """How a loop is pulled back.
-
-    Attributes
-    ----------
-    live : list of int
-        The carries that carry a derivative.
-    mapped, summed : list of int
-        The sequences and the captures whose cotangents are wanted.
-    given : list of int
-        The results of the body whose cotangents are given: those of the live carries, and others.
-    saved, read : list of int
-        The carries and values, and the sequences, that the reverse walk needs.
-    values : int
-        How many values there are, which are the last of these, and the last parameters of the reverse walk.
-    added : list of int
-        The carries to the cotangents of which something is added at each step.
-    whole : frozenset of int
-        The results in whose cotangents a zero is a number like others.
-    """
+    """How a loop is pulled back."""
 
     body: ClosedFunction
     back: ClosedFunction
     start: int
     live: list[int]
+    """The carries that carry a derivative."""
     mapped: list[int]
     summed: list[int]
+    """The sequences and the captures whose cotangents are wanted."""
     given: list[int]
+    """The results of the body whose cotangents are given: those of the live carries, and others."""
     saved: list[int]
     read: list[int]
+    """The carries and values, and the sequences, that the reverse walk needs."""
     values: int
+    """How many values there are, which are the last of these, and the last parameters of the reverse walk."""
     added: list[int]
+    """The carries to the cotangents of which something is added at each step."""
     whole: frozenset[int]
+    """The results in whose cotangents a zero is a number like others."""
 
     @classmethod
     def of(

@@ -52,21 +52,14 @@ def nowhere(count: int, most: int) -> np.ndarray:
 
 
 class Link(NamedTuple):
-    """Element o of the result depends on element p of the operand if ``out[o] == operand[p]``, unless that is -1.
-
-    Attributes
-    ----------
-    out : integer vector, or None
-        The labels of the result's elements, in C order; None labels each by its own number.
-    operand : integer vector, or None
-        Those of the operand's elements.
-    labels : int
-        How many labels there are, from 0 on.
-    """
+    """Element o of the result depends on element p of the operand if ``out[o] == operand[p]``, unless that is -1."""
 
     out: Labels
+    """The labels of the result's elements, in C order; None labels each by its own number."""
     operand: Labels
+    """Those of the operand's elements."""
     labels: int
+    """How many labels there are, from 0 on."""
 
     @property
     def reversed(self) -> Link:

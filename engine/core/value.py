@@ -24,17 +24,12 @@ from engine.runtime.errors import DTypeError, InvalidArgumentError, NotKnownYet,
 
 
 class Value:
-    """Something an op can be applied to.
-
-    Attributes
-    ----------
-    level : int
-        Who decides when operands of several kinds meet: the highest level does. Eager values have level 0, symbolic
-        ones 1, batched ones 10 and more (one more for each nested batching), variables 1000 (they are read first).
-    """
+    """Something an op can be applied to."""
 
     __slots__ = ()
     level: int = 0
+    """Who decides when operands of several kinds meet: the highest level does. Eager values have level 0, symbolic
+    ones 1, batched ones 10 and more (one more for each nested batching), variables 1000 (they are read first)."""
     # NumPy must not treat a Value as a sequence to loop over, nor win ``ndarray + value``.
     __array_priority__ = 100.0
 

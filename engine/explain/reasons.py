@@ -14,21 +14,14 @@ PAGES = Path(__file__).resolve().parent / "pages"
 
 @dataclass(frozen=True)
 class Reason:
-    """One reason.
-
-    Attributes
-    ----------
-    code : str
-        Stable; what ``dualgrad explain`` takes.
-    message : str
-        One sentence, with fields in braces for what is known of the case at hand.
-    instead : str
-        What to write instead.
-    """
+    """One reason."""
 
     code: str
+    """Stable; what ``dualgrad explain`` takes."""
     message: str
+    """One sentence, with fields in braces for what is known of the case at hand."""
     instead: str
+    """The line to write instead."""
 
     @property
     def page(self) -> str:

@@ -31,22 +31,14 @@ from engine.runtime.errors import InvalidArgumentError, UnimplementedError
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A call of one of NumPy's functions.
-
-    Attributes
-    ----------
-    function : callable
-    name : str
-    arguments : structure
-        Positional and named arguments; `Place` stands for arrays that are operands.
-    results : tuple of (shape, dtype)
-        How the arrays among the results looked when it was recorded.
-    """
+    """A call of one of NumPy's functions."""
 
     function: Callable[..., Any]
     name: str
     arguments: Any
+    """Positional and named arguments; `Place` stands for arrays that are operands."""
     results: tuple[tuple[tuple[int, ...], DType], ...] = ()
+    """How the arrays among the results looked when it was recorded."""
 
     def __call__(self, *arrays: Any) -> Any:
         """Call the function."""

@@ -38,27 +38,18 @@ _REPEATS = (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT)
 
 
 class _Part(NamedTuple):
-    """The facts known of a part of a pattern.
-
-    Attributes
-    ----------
-    first : int
-        The bytes that it may begin with, a bit each.
-    empty : bool
-        Whether it may match nothing.
-    ways : float
-        In how many ways it may match a text, without the unbounded repeats.
-    degree : float
-        How often the length of the text is to be multiplied for these; infinite if no power of it is enough.
-    long : bool
-        Whether it holds a repeat without end.
-    """
+    """The facts known of a part of a pattern."""
 
     first: int
+    """The bytes that it may begin with, a bit each."""
     empty: bool
+    """Whether it may match nothing."""
     ways: float = 1.0
+    """In how many ways it may match a text, without the unbounded repeats."""
     degree: float = 0.0
+    """How often the length of the text is to be multiplied for these; infinite if no power of it is enough."""
     long: bool = False
+    """Whether it holds a repeat without end."""
 
 
 def _power(ways: float, times: int) -> float:

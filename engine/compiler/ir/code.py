@@ -24,28 +24,19 @@ _FEW = 1 << 12
 
 @dataclass(slots=True)
 class Code:
-    """Instructions with their values.
-
-    Attributes
-    ----------
-    inputs, outputs : tuple of int
-        Value ids of the arguments and results.
-    constants : dict
-        Value id to array.
-    instructions : list of Instruction
-        In the order of execution.
-    avals : dict
-        Shape and dtype of each value.
-    orders : dict
-        What is known of how each value lies in memory; nothing is where a program comes from elsewhere.
-    """
+    """Instructions with their values."""
 
     inputs: tuple[int, ...] = ()
     outputs: tuple[int, ...] = ()
+    """Value ids of the arguments and results."""
     constants: dict[int, Any] = field(default_factory=dict)
+    """Value id to array."""
     instructions: list[Instruction] = field(default_factory=list)
+    """In the order of execution."""
     avals: dict[int, Aval] = field(default_factory=dict)
+    """Shape and dtype of each value."""
     orders: dict[int, Order] = field(default_factory=dict)
+    """Knowledge of how each value lies in memory; nothing is known where a program comes from elsewhere."""
 
     # ---- values ------------------------------------------------------------------------------------------------------
 

@@ -38,18 +38,12 @@ _BREAKS = 1 << 6
 
 
 class Cells(NamedTuple):
-    """The cells of a value.
-
-    Attributes
-    ----------
-    ends : tuple of tuple of int
-        Per axis, where each cell ends.
-    cells : tuple
-        What is known of each, in C order.
-    """
+    """The cells of a value."""
 
     ends: tuple[Shape, ...]
+    """Per axis, where each cell ends."""
     cells: tuple[Any, ...]
+    """Knowledge of each, in C order."""
 
     def within(self, box: Box) -> list[range]:
         """Per axis, the cells that meet a box."""

@@ -38,18 +38,12 @@ MANY = TUNING.update_variables
 
 
 class Product(NamedTuple):
-    """A product of two matrices that is computed when it is used.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Of the result.
-    params : dict
-        Which of the matrices are transposed first.
-    """
+    """A product of two matrices that is computed when it is used."""
 
     shape: tuple[int, ...]
+    """Of the result."""
     params: Mapping[str, Any]
+    """Which of the matrices are transposed first."""
 
     def of(self, factors: Sequence[Any]) -> Any:
         """The product as an op on values."""
@@ -94,15 +88,10 @@ def with_deferred_arrays(results: Sequence[Any], products: Mapping[int, tuple[in
 
 
 class Places(Protocol):
-    """Where variables have their values, by the identities of their handles. Who makes an update holds their locks.
-
-    Attributes
-    ----------
-    packs : bool
-        Whether the values of several variables may be parts of one array.
-    """
+    """Where variables have their values, by the identities of their handles. Who makes an update holds their locks."""
 
     packs: bool
+    """Whether the values of several variables may be parts of one array."""
 
     def arrays(self, keys: Sequence[int]) -> list[Any]:
         """The values."""
@@ -118,28 +107,19 @@ class Places(Protocol):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Update:
-    """An update of variables, or of equally many variables in each of several places.
-
-    Attributes
-    ----------
-    loop : UpdateLoop
-        Its arrays are the variables' old values, in the order of `variables`, then `operands`; its results are their
-        new values, in that order.
-    variables : tuple of tuple of handle
-        For each place the variables that lie there, one after the other.
-    operands : tuple of tuple of int
-        For each further array the program's results that lie there, or of whose product it consists.
-    numbers : tuple of int
-        The program's results that are the loop's numbers.
-    shapes : tuple of tuple
-        Of the variables in each place.
-    """
+    """An update of variables, or of equally many variables in each of several places."""
 
     loop: UpdateLoop
+    """Its arrays are the variables' old values, in the order of `variables`, then `operands`; its results are their
+    new values, in that order."""
     variables: tuple[tuple[Any, ...], ...]
+    """For each place the variables that lie there, one after the other."""
     operands: tuple[tuple[int, ...], ...]
+    """For each further array the program's results that lie there, or of whose product it consists."""
     numbers: tuple[int, ...]
+    """The program's results that are the loop's numbers."""
     shapes: tuple[tuple[int, ...], ...]
+    """Of the variables in each place."""
     products: Mapping[int, Product]
     """By positions among `operands`."""
     keys: tuple[tuple[int, ...], ...] = ()

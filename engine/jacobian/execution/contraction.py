@@ -54,33 +54,22 @@ Block = tuple[int, int, np.ndarray]
 
 
 class Contraction(NamedTuple):
-    """A product of tensors that has not been made.
-
-    Attributes
-    ----------
-    values : tuple of value
-        The batch first.
-    letters : tuple of Letters
-        Of each.
-    out : Letters
-        Of the result, seeds first.
-    shape : tuple of int
-        Of the result, without the seeds.
-    sizes : tuple of int
-        Of each letter.
-    given : float
-        Seconds in the order in which it was asked for.
-    there : callable
-        ``there()``: where the batch can be different from zero, a row for each seed; None if that is not known.
-    """
+    """A product of tensors that has not been made."""
 
     values: tuple[Any, ...]
+    """The batch first."""
     letters: tuple[Letters, ...]
+    """Of each."""
     out: Letters
+    """Of the result, seeds first."""
     shape: tuple[int, ...]
+    """Of the result, without the seeds."""
     sizes: tuple[int, ...]
+    """Of each letter."""
     given: float
+    """Seconds in the order in which it was asked for."""
     there: Callable[[], np.ndarray | None]
+    """``there()``: where the batch can be different from zero, a row for each seed; None if that is not known."""
 
     @classmethod
     def of(cls, batch: Any, count: int, shape: tuple[int, ...], there: Callable[[], np.ndarray | None]) -> Contraction:

@@ -56,28 +56,19 @@ class Beside:
 
 @dataclass(frozen=True, eq=False)
 class Scattered:
-    """Numbers out of the flattened, joined results, in the order of a CSR matrix.
-
-    Attributes
-    ----------
-    results : tuple of Result
-    positions : array of int
-        Where the number of each entry stands in the joined results.
-    indices, indptr : array of int
-        Columns and row pointers, as in `scipy.sparse.csr_array`.
-    shape : tuple of int
-        Of the block.
-    more : (array of int, array of int), or None
-        Where further numbers stand that are to be added, in ascending order, and to which entry each: numbers which
-        lie together are added together.
-    """
+    """Numbers out of the flattened, joined results, in the order of a CSR matrix."""
 
     results: tuple[Result, ...]
     positions: np.ndarray
+    """Where the number of each entry stands in the joined results."""
     indices: np.ndarray
     indptr: np.ndarray
+    """Columns and row pointers, as in `scipy.sparse.csr_array`."""
     shape: tuple[int, int]
+    """Of the block."""
     more: tuple[np.ndarray, np.ndarray] | None = None
+    """Where further numbers stand that are to be added, in ascending order, and to which entry each: numbers which
+    lie together are added together."""
 
     @property
     def nnz(self) -> int:

@@ -168,11 +168,6 @@ class Waiting(Batched):
     inner, level, size : as for `Batched`
     walk : Walk
         Knowledge of the walk.
-
-    Attributes
-    ----------
-    zeros_of : value
-        The value whose tangent has its zeros, None if that is not known.
     """
 
     __slots__ = ("_aval", "_given", "_inner", "_last", "_pieces", "_product", "walk", "zeros_of")
@@ -183,6 +178,7 @@ class Waiting(Batched):
     _aval: Aval
     _last: bool
     zeros_of: Any
+    """The value whose tangent has its zeros, None if that is not known."""
 
     def __init__(self, inner: Any, level: int, size: int | None = None, walk: Walk | None = None) -> None:
         self._product = self._pieces = self.zeros_of = None

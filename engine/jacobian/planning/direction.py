@@ -43,48 +43,31 @@ class Ways:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Elements of one value that are seeded together.
-
-    Attributes
-    ----------
-    slot : int
-        The value's number on the path.
-    index : array of int, or None
-        Which elements; None: all.
-    """
+    """Elements of one value that are seeded together."""
 
     slot: int
+    """The value's number on the path."""
     index: np.ndarray | None = None
+    """Which elements; None: all."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlannedSweep:
-    """One sweep of the plan: from the elements of one group to all of `reads`.
-
-    Attributes
-    ----------
-    direction : "reverse" or "forward"
-    group : Group
-        Where it starts.
-    reads : tuple of int
-        Numbers of the values at the other end.
-    colors : array of int, or None
-        Per element of the group its seed; None: a seed of its own for each.
-    count : int
-        Number of seeds.
-    chain : Chain or None
-        How to multiply over cuts, for a dense reverse sweep.
-    time : float
-        Predicted, in seconds.
-    """
+    """One sweep of the plan: from the elements of one group to all of `reads`."""
 
     direction: str
     group: Group
+    """Where it starts."""
     reads: tuple[int, ...]
+    """Numbers of the values at the other end."""
     colors: np.ndarray | None
+    """Per element of the group its seed; None: a seed of its own for each."""
     count: int
+    """Number of seeds."""
     chain: Chain | None = None
+    """How to multiply over cuts, for a dense reverse sweep."""
     time: float = 0.0
+    """Predicted, in seconds."""
 
     def flops(self, path: Path, nodes: Sequence[Node]) -> float:
         """Floating point operations on a path of which these nodes are left."""

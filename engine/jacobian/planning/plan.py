@@ -63,61 +63,40 @@ counters = {"planned": 0, "reused": 0}
 
 @dataclass(frozen=True)
 class Options:
-    """The options of the caller.
-
-    Attributes
-    ----------
-    mode : "auto", "forward" or "reverse"
-        In which direction sweeps may go.
-    values_only : bool
-        Whether blocks are wanted as the numbers of a sparse matrix, never as a dense array.
-    max_bytes : int, optional
-        Limit for the memory of a sweep and the result.
-    symmetric : bool
-        Whether the Jacobian is that of a gradient: one target per source, in the same order.
-    """
+    """The options of the caller."""
 
     mode: str = "auto"
+    """In which direction sweeps may go."""
     values_only: bool = False
+    """Whether blocks are wanted as the numbers of a sparse matrix, never as a dense array."""
     max_bytes: int | None = None
+    """Limit for the memory of a sweep and the result."""
     symmetric: bool = False
+    """Whether the Jacobian is that of a gradient: one target per source, in the same order."""
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """How to compute the Jacobian of some targets with respect to some sources.
-
-    Attributes
-    ----------
-    sweeps : list of PlannedSweep
-        The sweeps.
-    chunks : list of int
-        How many seeds of each sweep are swept at once.
-    blocks : list of list of Block
-        ``[target][source]``: where the numbers go; None for a block that is zero.
-    kept : tuple of int
-        Which nodes of the path are swept through; the others only move data at its ends.
-    shapes : list of list of (rows, columns)
-    used : dict
-        Number to contents of the index values that the plan holds for; None where they were not known.
-    facts : dict
-        What it costs, for printing.
-    pattern_to_verify : sparse.csr_array, or None
-        The caller's pattern, if it was made with one.
-    names : dict
-        Number to name of the values that it speaks of, for printing.
-    """
+    """How to compute the Jacobian of some targets with respect to some sources."""
 
     options: Options
     sweeps: list[PlannedSweep]
+    """The sweeps."""
     chunks: list[int]
+    """How many seeds of each sweep are swept at once."""
     blocks: list[list[Any]]
+    """``[target][source]``: where the numbers go; None for a block that is zero."""
     kept: tuple[int, ...]
+    """Which nodes of the path are swept through; the others only move data at its ends."""
     shapes: list[list[tuple[int, int]]]
     used: dict[int, np.ndarray | None]
+    """Number to contents of the index values that the plan holds for; None where they were not known."""
     facts: dict[str, Any] = field(default_factory=dict)
+    """Its costs, for printing."""
     pattern_to_verify: Any = None
+    """The caller's pattern, if it was made with one."""
     names: dict[int, str] = field(default_factory=dict)
+    """Number to name of the values that it speaks of, for printing."""
 
     @property
     def seeds(self) -> int:

@@ -26,27 +26,19 @@ MOST = 64
 
 @dataclass(frozen=True, eq=False)
 class IndexMap:
-    """Elements of one value of a path that are elements of a target or of a source.
-
-    Attributes
-    ----------
-    slot : int
-        The value's number on the path.
-    of : int
-        Which target or source.
-    inner, outer : array of int, or None
-        Element ``inner[k]`` of the value is element ``outer[k]`` of the target or source. `inner` None: all elements of
-        the value, in order. `outer` None: 0, 1, 2...
-    sign : array of int, or None
-        1 where that element is added to the other, -1 where it is subtracted (`sums`): any number of elements of the
-        value may then be in one of a target, and be made of several of a source. None: it is the element.
-    """
+    """Elements of one value of a path that are elements of a target or of a source."""
 
     slot: int
+    """The value's number on the path."""
     of: int
+    """Which target or source."""
     inner: np.ndarray | None = None
     outer: np.ndarray | None = None
+    """Element ``inner[k]`` of the value is element ``outer[k]`` of the target or source. `inner` None: all elements of
+    the value, in order. `outer` None: 0, 1, 2..."""
     sign: np.ndarray | None = None
+    """1 where that element is added to the other, -1 where it is subtracted (`sums`): any number of elements of the
+    value may then be in one of a target, and be made of several of a source. None: it is the element."""
 
     def indices(self, size: int) -> tuple[np.ndarray, np.ndarray]:
         """`inner` and `outer` as arrays, for a value of `size` elements."""

@@ -74,24 +74,16 @@ def checked_block(plan: Plan, path: Path, block: Any) -> Operand | None:
 
 @dataclass(frozen=True, eq=False)
 class PatternCheck:
-    """Raises if products with random vectors are not those of the entries found.
-
-    Attributes
-    ----------
-    pattern : sparse.csr_array
-        The pattern given.
-    colors : array of int, or None
-        Which columns (if `backwards`, rows) shared a seed.
-    backwards : bool
-        Whether the vectors are multiplied with from the left.
-    eps : float
-        The coarsest rounding on the way.
-    """
+    """Raises if products with random vectors are not those of the entries found."""
 
     pattern: Any
+    """The pattern given."""
     colors: np.ndarray | None
+    """Which columns (if `backwards`, rows) shared a seed."""
     backwards: bool
+    """Whether the vectors are multiplied with from the left."""
     eps: float
+    """The coarsest rounding on the way."""
 
     def __call__(self, block: Any, products: Any, vectors: Any) -> None:
         """Check a matrix, or the entries in CSR order, against the products with the vectors."""
