@@ -64,15 +64,10 @@ def dense(cotangent: Any) -> Operand | None:
 
 
 class PairwiseSum:
-    """A sum that is added up in pairs while its contributions come.
+    """A sum that is added up in pairs while its contributions come, the first of which is given.
 
     It holds a partial sum for each binary digit 1 of how many there are; a contribution is added as 1 is added to a
     binary number.
-
-    Parameters
-    ----------
-    first : value
-        The first contribution.
     """
 
     __slots__ = ("_parts",)

@@ -262,12 +262,7 @@ def joined(first: Any, second: Any, plus: Callable[[Any, Any], Any] = add) -> An
 def moved(x: Any, rule: Map, leaves_out: bool = False) -> Any:
     """``rule(x)`` of a rule that only moves or chooses elements.
 
-    Parameters
-    ----------
-    x : Part or value, or a tuple of these
-    rule : callable
-    leaves_out : bool
-        Whether some elements of the result may come from none of `x`: these were not chosen.
+    If it `leaves_out` elements, some of the result may come from none of `x`: these were not chosen.
     """
     if is_uniform(x) and not leaves_out:
         return _with_values(x, rule(x.value))
@@ -318,14 +313,8 @@ def _is_seeded(x: Any) -> bool:
 def mixed(x: Any, rule: Map, reach: Reach | None, settles: bool = True) -> Any:
     """``rule(x)`` of a rule whose results are made of many elements.
 
-    Parameters
-    ----------
-    x : Part or value, or a tuple of these
-    rule : callable
-    reach : Reach, optional
-        Which elements of the result are made of an element chosen. Without it, a zero is taken to be made of zeros.
-    settles : bool
-        Whether what is made of zeros is zero.
+    `reach` tells which elements of the result are made of an element chosen. Without it, a zero is taken to be made of
+    zeros, and if it `settles`, what is made of zeros is zero.
     """
     if is_uniform(x):
         return _with_values(x, rule(x.value)) if settles else Part(rule(x.value), x.choice, False)
@@ -412,18 +401,7 @@ def _in_product(axis: int, turned: bool, out: Any, x: Any, back: bool) -> Reach:
 def pulled(rule: Rule, ct: Any, node: Node, i: int, out: Any, operands: Sequence[Any]) -> Any:
     """The cotangent of operand `i` of a node from that of its output, by the operand's reverse rule.
 
-    Parameters
-    ----------
-    rule : callable
-    ct : Part or value, or a tuple of these for an op of several outputs
-    node : Node
-    i : int
-    out, operands : value or tuple, sequence of value
-        What the rule is told of the node's outputs and inputs.
-
-    Returns
-    -------
-    Part, value or Zero
+    The rule is told `out` and `operands` of the node's outputs and inputs.
     """
 
     def whole(c: Any) -> Operand:

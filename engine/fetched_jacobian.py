@@ -201,12 +201,8 @@ def _derivative(
 ) -> tuple[list[Any], Callable[[Sequence[Any]], Derived]]:
     """A derivative on a path, compiled once; where shapes are not known, once for each combination of shapes.
 
-    Returns
-    -------
-    tensors : list of tensor
-        What it takes, or what tells the shapes.
-    derived_at : callable
-        The derivative for arrays of these.
+    It is given as the tensors that it takes, or that tell the shapes, and a function from their arrays to the
+    derivative.
     """
     if is_known(path):
         closed = make(path, options, sparsity)

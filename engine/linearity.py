@@ -136,13 +136,9 @@ def name_of(node: Node) -> str:
 def _applied(node: Node, open_: frozenset[Op], fixed: Sequence[int] = ()) -> Mark:
     """How what a rule makes of the cotangent depends on it.
 
-    Parameters
-    ----------
-    open_ : set of Op
-        Those whose rules are being looked at: rules may use one another.
-    fixed : sequence of int
-        Operands which, like the results, the rule must not use: of a function that is linear in them. Only their
-        cotangents count. Otherwise those of all operands do.
+    The rules of `open_` are being looked at: rules may use one another. With `fixed` the rule must use neither these
+    operands nor the results, as one of a function that is linear in them. Only their cotangents count; otherwise those
+    of all operands do.
     """
     return _worst(
         lambda cts: _pulled(node, cts, fixed),

@@ -155,20 +155,9 @@ class CallRecord:
         return True
 
     def tell(self, given: Sequence[EagerTensor], read: Sequence[EagerTensor], made: Sequence[Any]) -> list[Any]:
-        """Let the tapes that record this thread know of a call.
+        """Let the tapes that record this thread know of a call; the result are the values, by number.
 
-        Parameters
-        ----------
-        given : sequence of EagerTensor
-        read : sequence of EagerTensor
-            What each of the variables held.
-        made : sequence of array
-            What the program has computed.
-
-        Returns
-        -------
-        list
-            The values, by number.
+        `read` is what each of the variables held, `made` what the program has computed.
         """
         tensors = [read[i] if is_own else wrap(read[i]._array) for i, is_own in self._tensors]
         values = [*given, *tensors, *self._constants, *map(wrap, made)]

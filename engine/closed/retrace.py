@@ -55,20 +55,11 @@ class Retrace:
         every: bool = False,
         **how: Any,
     ) -> ClosedFunction:
-        """The closed function that computes `wanted`. It captures values by their numbers.
+        """The closed function that computes `wanted`, values of the trace and arrays.
 
-        Parameters
-        ----------
-        wanted : sequence of value
-            Those of the trace, and arrays.
-        further : sequence of Symbol
-            Placeholders that it takes besides, after the values.
-        orders : sequence of Order, optional
-            How these lie in memory, if that is known.
-        every : bool
-            Whether it captures all values, shapes too, needed or not: so its ops are those that the walk applies.
-        **how
-            Further arguments of `ClosedFunction`.
+        It captures values by their numbers. Behind these it takes `further` placeholders; `orders` says how these lie
+        in memory, if that is known. If `every`, it captures all values, shapes too, needed or not: so its ops are those
+        that the walk applies. `how` goes to `ClosedFunction`.
         """
         wanted = [self.trace.operand(w) for w in wanted]
         own = {id(s) for s in (*self.symbols, *further)} if every else set()

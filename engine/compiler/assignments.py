@@ -35,16 +35,8 @@ def assignments(
 ) -> tuple[list[Assignment], list[int]]:
     """The assignments, and the value ids of their results.
 
-    Parameters
-    ----------
-    changed : sequence of (handle, value id)
-        The variables assigned to, and their new values.
-    initial : mapping
-        ``id(handle) -> value id`` of the variables' values before the run, which may be changed in part.
-    code : Code
-        What computes them.
-    wanted : sequence of int
-        The value ids of the program's other results.
+    `changed` are the variables assigned to, with the value ids of their new values, `initial` those of what they held
+    before the run, which may be changed in part, by ``id(handle)``; `wanted` are the program's other results.
     """
     made: list[Assignment] = []
     results: list[int] = []

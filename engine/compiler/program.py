@@ -55,17 +55,9 @@ class Program(Code):
     _owners: set[int] | None = None
 
     def __call__(self, *arguments: Any) -> Sequence[Any]:
-        """Run the program.
+        """Run the program on arrays, one per input, of the shape and dtype it was compiled for.
 
-        Parameters
-        ----------
-        *arguments : array
-            One per input, of the shape and dtype it was compiled for.
-
-        Returns
-        -------
-        tuple or list of array
-            Results may share memory with arguments and constants; those of a list are nobody else's.
+        Results may share memory with arguments and constants; those of a list are nobody else's.
         """
         if self.native is not None:
             return self.native(*arguments)

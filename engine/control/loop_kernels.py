@@ -140,16 +140,9 @@ def _empty(row: Aval) -> np.ndarray:
 def iterated(
     operands: Sequence[Any], cond: ClosedFunction, body: ClosedFunction, count: int
 ) -> tuple[Sequence[Operand], int, list[list[np.ndarray]]]:
-    """Run a while loop over `count` loop variables.
+    """Run a while loop over `count` loop variables: these at the end, the number of iterations, and pieces.
 
-    Returns
-    -------
-    state : sequence of array
-        The loop variables at the end.
-    done : int
-        The number of iterations.
-    pieces : list of list of array
-        Per further result of `body`: its values of some iterations, one after the other.
+    Per further result of `body`, these are its values of some iterations, one after the other.
     """
     found = _iterated(operands, cond, body, count)
     body.steps = found[1], found[1] == body.steps[0]

@@ -93,14 +93,8 @@ def _scan_vjp(
 class Saving(ClosedFunction):
     """A body with some of the carries that a step starts with, and of its values, as its last results.
 
-    Parameters
-    ----------
-    of : ClosedFunction
-        The body.
-    saved : tuple of int
-        The carries, and behind these all values (`values_of`), by number.
-    whole : bool
-        Whether it has all results of the body, not the carries alone.
+    `saved` are their numbers: the carries, and behind these all values (`values_of`). If `whole`, it has all results of
+    the body before them, not the carries alone.
     """
 
     def __init__(self, of: ClosedFunction, carries: int, saved: Sequence[int], whole: bool) -> None:

@@ -48,16 +48,9 @@ def table_of(
     kernels: Sequence[Callable[..., Any]],
     host: tuple[Callable[..., Any], ...],
 ) -> Any:
-    """The table that does what was recorded; None if its block would be larger than programs in Python may have.
+    """The table that does what was recorded, with a kernel per instruction; `host` is described in _executor.c.
 
-    Parameters
-    ----------
-    recording : Recording
-    instructions : sequence of Instruction
-    kernels : sequence of callable
-        One per instruction.
-    host : tuple of callable
-        See _executor.c.
+    None if its block would be larger than programs in Python may have.
     """
     encoding = _Encoding(recording)
     if verify.ENABLED:

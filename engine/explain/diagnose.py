@@ -40,14 +40,7 @@ class Finding(NamedTuple):
 
 
 class Case:
-    """A search, and how its two ends are called in messages.
-
-    Parameters
-    ----------
-    search : Search
-    source : Value
-        As the user gave it: a variable rather than its handle.
-    """
+    """A search, and how its two ends are called in messages: the source is a variable rather than its handle."""
 
     def __init__(self, search: Search, source: Any) -> None:
         self.search, self.evidence = search, search.evidence

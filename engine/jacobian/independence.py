@@ -92,15 +92,7 @@ def zero_beside(blocks: Any) -> None:
 
 
 class RowsCheck:
-    """Raises if tangents of `values`, the target being the last one, have left their rows. It can be pickled.
-
-    Parameters
-    ----------
-    nodes : sequence of Node
-    values : sequence of Value
-        Those that tangents are given of.
-    rows : int
-    """
+    """Raises if tangents of `values`, the target being the last one, have left their rows. It can be pickled."""
 
     def __init__(self, nodes: Sequence[Node], values: Sequence[Any], rows: int) -> None:
         trace, of = Trace(), {}

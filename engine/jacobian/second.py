@@ -90,14 +90,8 @@ _Numbers = Callable[[list[int]], list[int]]
 def _differentiated(path: Path) -> tuple[Mirror, list[Any], list[Any], Path, _Numbers]:
     """The gradients of the sum of all targets, as symbols.
 
-    Returns
-    -------
-    mirror : Mirror
-    sources, gradients : list of Symbol
-    second : Path
-        From the sources to the gradients.
-    numbers : callable
-        From the numbers of values that the mirror takes to their numbers on `path`.
+    With their mirror come the sources, the gradients, the path from one to the other, and what turns numbers of values
+    that the mirror takes into their numbers on `path`.
     """
     if any(node.op is custom_call and type(node.outputs[0]) is EagerTensor for node in path.nodes):
         return _recorded(path)

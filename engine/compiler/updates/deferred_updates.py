@@ -55,13 +55,7 @@ class Product(NamedTuple):
 
 
 class DeferredArray:
-    """An array that is there only once it is computed: a product.
-
-    Parameters
-    ----------
-    product : Product
-    factors : sequence of array
-    """
+    """An array that is there only once it is computed: a product."""
 
     __slots__ = ("dtype", "factors", "product", "shape")
 
@@ -148,16 +142,7 @@ class Update:
         return arrays, calls
 
     def writes(self, results: Sequence[Any], scratch: Scratch, store: Places) -> list[tuple[Any, ...]]:
-        """The writes that make the update, for `engine.runtime.commit.commit`.
-
-        Parameters
-        ----------
-        results : sequence of array
-            Those of the program.
-        scratch : Scratch
-        store : Places
-            Where the variables' values are.
-        """
+        """The writes that make the update from a program's results, for `engine.runtime.commit.commit`."""
         numbers = [np.asarray(results[i]) for i in self.numbers]
         operands, calls = self.arrays(results, scratch)
         if raises() or (len(self.shapes) > 1 and not store.packs):
@@ -187,18 +172,7 @@ class _Part:
 def taken_out(
     changed: Sequence[tuple[Any, int]], initial: Mapping[int, int], code: Code, wanted: Sequence[int]
 ) -> list[Update]:
-    """Take updates, in which value ids stand for results, out of code.
-
-    Parameters
-    ----------
-    changed : sequence of (handle, value id)
-        The variables assigned to, and their new values.
-    initial : mapping
-        ``id(handle) -> value id`` of the variables' values before the run.
-    code : Code
-    wanted : sequence of int
-        The value ids of the program's other results.
-    """
+    """Take updates, in which value ids stand for results, out of code; the arguments are those of `assignments`."""
     instructions, avals = code.instructions, code.avals
     new = _replaceable(changed, initial, wanted, avals)
     if not new:
@@ -257,12 +231,8 @@ def _shape(aval: Aval) -> tuple[int, ...]:
 def _worth_waiting(code: Code, needed: Sequence[int], state: Collection[int] = ()) -> dict[int, Instruction]:
     """The products that can wait until one is used, by their value ids.
 
-    Parameters
-    ----------
-    needed : sequence of int
-        The value ids of what is used behind the instructions; once for each use.
-    state : collection of int
-        Of what variables hold.
+    `needed` are the value ids of what is used behind the instructions, once for each use; `state` those of what
+    variables hold.
     """
     used = code.uses(needed)
     return {

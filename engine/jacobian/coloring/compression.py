@@ -65,12 +65,7 @@ class Coloring:
 
 
 def color_columns(pattern: sparse.csr_array) -> Coloring:
-    """Color columns so that no two of one color share a row; for rows give the transpose.
-
-    Parameters
-    ----------
-    pattern : csr_array, shape (rows, columns)
-        Its stored entries count, whatever their values.
+    """Color columns so that no two of one color share a row, by the stored entries; for rows give the transpose.
 
     Examples
     --------

@@ -182,13 +182,7 @@ class Contraction(NamedTuple):
     # ---- blocks of seeds ---------------------------------------------------------------------------------------------
 
     def blocks(self, seconds: float, steps: Steps) -> tuple[int, list[Block]] | None:
-        """A letter, and blocks of seeds that need a part of what it stands for; None if the whole is as quick.
-
-        Parameters
-        ----------
-        seconds : float
-            Of the whole, by `steps`.
-        """
+        """A letter, and blocks of seeds that need a part of what it stands for; None if the whole is as quick."""
         table = self.there() if seconds >= _WORTH else None
         own, found = self.letters[0], None
         if table is None or table.size != math.prod([self.sizes[k] for k in own]):
@@ -229,11 +223,7 @@ class Contraction(NamedTuple):
 def split(there: np.ndarray, seconds: Callable[[int, int], float]) -> tuple[float, list[Block]]:
     """The seeds in blocks, one after the other, each with all columns that its rows of a table need, in the least time.
 
-    Parameters
-    ----------
-    there : array of bool, shape (seeds, columns)
-    seconds : callable
-        ``seconds(seeds, columns)``: how long a block takes.
+    ``seconds(seeds, columns)`` says how long a block takes.
     """
     ends = [*(np.flatnonzero((there[1:] != there[:-1]).any(1)) + 1).tolist(), len(there)]
     if len(ends) > _RUNS:

@@ -117,14 +117,7 @@ Block = Dense | Scattered | None
 class Decompression:
     """The blocks for given ends and sweeps.
 
-    Parameters
-    ----------
-    rows, columns : sequence of IndexMap
-        What targets and sources consist of.
-    targets, sources : sequence of Group
-    patterns : list of list of Pattern
-        Of the groups.
-    sweeps : sequence of PlannedSweep
+    Targets and sources consist of index maps `rows` and `columns`; the patterns are those of their groups.
     """
 
     def __init__(

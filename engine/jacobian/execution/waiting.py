@@ -161,14 +161,7 @@ def _to_be_gathered(nodes: Sequence[Node]) -> set[int]:
 
 
 class Waiting(Batched):
-    """A batch that waits at products, as the module says.
-
-    Parameters
-    ----------
-    inner, level, size : as for `Batched`
-    walk : Walk
-        Knowledge of the walk.
-    """
+    """A batch that waits at products, as the module says."""
 
     __slots__ = ("_aval", "_given", "_inner", "_last", "_pieces", "_product", "walk", "zeros_of")
 

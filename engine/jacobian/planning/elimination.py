@@ -82,15 +82,7 @@ def find_cuts(path: Path, nodes: Sequence[Node], sources: Sequence[int], target:
 def plan_chain(
     path: Path, nodes: Sequence[Node], sources: Sequence[int], target: int, rows: int, directions: Sequence[str]
 ) -> Chain:
-    """The cheapest order for a dense Jacobian of one target.
-
-    Parameters
-    ----------
-    rows : int
-        Of the target, that are wanted.
-    directions : sequence of str
-        Which may be used for sweeps.
-    """
+    """The cheapest order for a dense Jacobian of `rows` elements of one target, by sweeps in some directions."""
     columns = sum(path.size(s) for s in sources)
     cuts = _useful(path, find_cuts(path, nodes, sources, target), max(rows, columns))
     sizes = [columns, *[path.size(slot) for slot, _ in cuts], rows]

@@ -42,16 +42,8 @@ def chunks_for(
 ) -> tuple[list[int], int]:
     """How many seeds to sweep at once in each sweep, and the bytes that everything takes at its fullest.
 
-    Parameters
-    ----------
-    nodes : sequence of Node
-        Those that are swept through.
-    blocks, shapes : list of list
-        Of the plan.
-    values_only : bool
-        Whether blocks are the numbers of sparse matrices.
-    max_bytes : int, optional
-        The caller's limit for all.
+    The blocks and their shapes are those of the plan; they are the numbers of sparse matrices if `values_only`.
+    `max_bytes` is the caller's limit for all.
     """
     # results of sweeps, and where their numbers belong
     scattered = [block for row in blocks for block in row if isinstance(block, Scattered)]

@@ -40,15 +40,8 @@ def behind_columns(
 ) -> Blocks | None:
     """The patterns with respect to `sources`, one a value, from those with respect to the values that are left.
 
-    Parameters
-    ----------
-    columns : sequence of IndexMap
-        How the values that are left consist of elements of the sources.
-
-    Returns
-    -------
-    list of list of Pattern, or None
-        None if one of the patterns is dense: what was too full to be followed may not be so here.
+    `columns` tells how these consist of elements of the sources. None if one of the patterns is dense: what was too
+    full to be followed may not be so here.
     """
     if any(p.is_dense for row in blocks for p in row):
         return None

@@ -74,14 +74,7 @@ class Pattern:
 
     @classmethod
     def map(cls, index: Any, columns: int) -> Pattern:
-        """At most one entry per row.
-
-        Parameters
-        ----------
-        index : integer vector
-            The column of each row; -1 for none.
-        columns : int
-        """
+        """At most one entry per row: `index` has the column of each row, -1 for none."""
         if columns == 1 and index.min(initial=0) == 0:
             return cls.dense(len(index), columns)
         return cls("map", (len(index), columns), index=index)

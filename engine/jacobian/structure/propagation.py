@@ -87,14 +87,11 @@ def _starts(ends: Sequence[Any], sizes: Sequence[int]) -> dict[int, Row]:
 
 
 def move_map(node: Node, sites: Sites) -> list[list[Any]] | None:
-    """Where the elements of a node's results come from, if it only moves data.
+    """Where the elements of a node's results come from, ``[output][operand]``, if it only moves data.
 
-    Returns
-    -------
-    list of list of (integer vector or None), or None
-        ``[output][operand]``: for each element of the output, the number of the operand's element that it is a copy of,
-        -1 if it is not one of this operand's. None for an operand without derivative. None altogether if the op does
-        more than move data, or moves it as somebody says whose contents are not known.
+    For each element of the output it is the number of the operand's element that it is a copy of, -1 if it is not one
+    of this operand's; None for an operand without derivative. None altogether if the op does more than move data, or
+    moves it as somebody says whose contents are not known.
     """
     if not node.op.moves:
         return None
@@ -125,12 +122,8 @@ def followed(
 ) -> Iterator[tuple[Any, Row]]:
     """The patterns of all values on the way to some targets, in order, and then those of the targets.
 
-    Parameters
-    ----------
-    starts : dict
-        What values, given by identity, start with.
-    unknown : dict, optional
-        Takes the moves by unknown indices. Then rows have columns for their results too, by negative numbers.
+    Values, given by identity, start with `starts`. `unknown` takes the moves by unknown indices; then rows have columns
+    for their results too, by negative numbers.
     """
     path = _between(nodes, set(starts), targets)
     left = Counter(id(x) for node in path for x in node.inputs)

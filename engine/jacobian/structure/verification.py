@@ -39,13 +39,7 @@ _GROWTH = 2000
 def checked_block(plan: Plan, path: Path, block: Any) -> Operand | None:
     """The block of the only target and source, as a value that raises if the pattern given for it misses an entry.
 
-    Parameters
-    ----------
-    plan : Plan
-        Made with a pattern.
-    path : Path
-    block : value, or None
-        A matrix, or the entries of the pattern in CSR order; None if the pattern is empty.
+    It is a matrix, or the entries of the pattern in CSR order; None if the pattern is empty.
     """
     if 0 in plan.pattern_to_verify.shape:
         return block
