@@ -68,10 +68,6 @@ def _kernel(*arrays: Any, call: Call) -> Sequence[Array]:
     return [x.astype(dtype.numpy, copy=False) for x, (_, dtype) in zip(found, call.results, strict=True)]
 
 
-def _abstract(*_: Aval, call: Call) -> tuple[Aval, ...]:
-    return tuple([Aval(shape, dtype) for shape, dtype in call.results])
-
-
 def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> NoReturn:
     raise UnimplementedError(f"{params['call'].name}: a function of arrays does not take batches")
 
@@ -79,7 +75,7 @@ def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], 
 numpy_call = nondifferentiable(
     "numpy_call",
     _kernel,
-    abstract=_abstract,
+    abstract=lambda *_, call: tuple([Aval(shape, dtype) for shape, dtype in call.results]),
     batch=_batch,
     args=("*operands",),
     multi=True,

@@ -309,13 +309,9 @@ round = nondifferentiable("round", np.round, accepts=REAL, doc="Nearest integer,
 rint = nondifferentiable("rint", np.rint, accepts=FLOATING, doc="Nearest integer, halves to even.")
 
 
-def _clip_kernel(x: Any, low: Any, high: Any) -> np.ndarray:
-    return np.maximum(np.minimum(x, high), low)
-
-
 clip = elementwise(
     "clip",
-    _clip_kernel,
+    lambda x, low, high: np.maximum(np.minimum(x, high), low),
     (
         lambda out, x, low, high: cast_like(logical_and(greater_equal(x, low), less_equal(x, high)), x),
         lambda out, x, low, high: cast_like(less(x, low), x),

@@ -240,14 +240,10 @@ bessel_kve = _of_order("bessel_kve", "kve", "``exp(x)`` times the modified Besse
 # ---- Airy and Struve functions ---------------------------------------------------------------------------------------
 
 
-def _airy_dx(out: Any, x: Any, *, which: int) -> Operand:
-    return x * airy(x, which=which - 1) if which % 2 else airy(x, which=which + 1)
-
-
 airy = elementwise(
     "airy",
     typed_kernel(lambda x, *, which: scipy.special.airy(x)[which]),
-    (_airy_dx,),
+    (lambda out, x, *, which: x * airy(x, which=which - 1) if which % 2 else airy(x, which=which + 1),),
     accepts=FLOATING,
     doc="Airy function number `which` of Ai, Ai', Bi, Bi'.",
 )

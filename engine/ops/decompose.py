@@ -129,15 +129,11 @@ def _cholesky_jvp(t: Any, out: Any, x: Any) -> Operand:
     return matmul(out, _half_lower(_solve_with(out, adjoint(left), lower=True)))
 
 
-def _cholesky_kernel(x: Any) -> np.ndarray:
-    return known(numbers_of("small_cholesky", x), NOT_DEFINITE) if is_small(x) else numpy_linalg.cholesky(x)
-
-
 NOT_DEFINITE = "Matrix is not positive definite"
 
 cholesky_op = general(
     "cholesky_op",
-    _cholesky_kernel,
+    lambda x: known(numbers_of("small_cholesky", x), NOT_DEFINITE) if is_small(x) else numpy_linalg.cholesky(x),
     square_abstract("cholesky"),
     vjp=(_cholesky_vjp,),
     jvp=(_cholesky_jvp,),

@@ -312,10 +312,6 @@ def spread_blocks(plan: Plan, path: Path, executor: futures.Executor) -> list[li
     return blocks
 
 
-def _abstract(*values: Aval, what: Spread, executor: futures.Executor) -> tuple[Aval, ...]:
-    return tuple([what.program.avals[slot] for slot in what.program.outputs])
-
-
 def _no_rule(*_: Any, **__: Any) -> NoReturn:
     raise UnimplementedError(
         "jacobian: a Jacobian that an `executor` evaluates cannot be differentiated again; leave `executor` out of the "
@@ -326,7 +322,7 @@ def _no_rule(*_: Any, **__: Any) -> NoReturn:
 spread_op = general(
     "spread_op",
     lambda *values, what, executor: what.outcome(values, executor),
-    _abstract,
+    lambda *values, what, executor: tuple([what.program.avals[slot] for slot in what.program.outputs]),
     vjp=PerOperand(_no_rule),
     jvp=PerOperand(_no_rule),
     batch=_no_rule,

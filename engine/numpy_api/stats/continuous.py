@@ -399,10 +399,6 @@ _OF_GAMMA = {
 # ---- of beta functions -----------------------------------------------------------------------------------------------
 
 
-def _beta(x: Any, a: Any, b: Any) -> Any:
-    return log_of_power1p(b - 1.0, -x) + log_of_power(a - 1.0, x) - _betaln(a, b)
-
-
 def _fisher(x: Any, n: Any, m: Any) -> Any:
     start = 0.5 * (m * np.log(m) + n * np.log(n)) + log_of_power(0.5 * n - 1.0, x)
     return start - 0.5 * (n + m) * np.log(m + n * x) - _betaln(0.5 * n, 0.5 * m)
@@ -411,7 +407,7 @@ def _fisher(x: Any, n: Any, m: Any) -> Any:
 _OF_BETA = {
     "beta": Distribution(
         ("a", "b"),
-        _beta,
+        lambda x, a, b: log_of_power1p(b - 1.0, -x) + log_of_power(a - 1.0, x) - _betaln(a, b),
         **_of_beta(lambda x, a, b: (a, b, x)),
         ppf=lambda q, a, b: _special("betaincinv", a, b, q),
         isf=lambda q, a, b: beta_isf(a, b, q),
