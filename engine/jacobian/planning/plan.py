@@ -29,11 +29,10 @@ from engine.jacobian.planning.direction import DirectionAssignment, Group, Plann
 from engine.jacobian.planning.hessian import symmetric_plan
 from engine.jacobian.planning.memory_limit import check_room, chunks_for, held_bytes
 from engine.jacobian.planning.single_rows import full_patterns, with_single_rows
-from engine.jacobian.structure.behind_moves import behind_columns, behind_rows, block_patterns
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern
 from engine.jacobian.structure.peeling import IndexMap, peel_sources, peel_targets, unpeeled
-from engine.jacobian.structure.propagation import TooFullError
+from engine.jacobian.structure.propagation import TooFullError, patterns
 from engine.jacobian.structure.through_sums import peel_sums
 from engine.linearity import not_linear
 from engine.runtime.cache import Cache
@@ -336,29 +335,20 @@ def _candidates(path: Path, ways: Ways, sparsity: Any) -> list[_Candidate]:
         return [_candidate(path, sites, path.nodes, rows, columns, ways, "pattern given", [[Pattern.csr(sparsity)]])]
     peeled = peel_targets(path, sites)
     inner = peeled if _differs(peeled, rows) else rows
-    all_the_way = peel_sources(path, sites, inner)
-    # one walk through the nodes that all ways have: moves at the ends only renumber what it finds
-    deepest = all_the_way if len(all_the_way[1]) < len(path.nodes) else (columns, path.nodes)
-    found = block_patterns(path, sites, deepest[1], inner, deepest[0])
-    furthest = _candidate(path, sites, deepest[1], inner, deepest[0], ways, "sources peeled", found)
-    if ways.mode == "auto" and deepest is all_the_way and _is_cheaper_than_ends(path, sites, furthest):
-        partial = _partial(path, furthest, ways)
-        return [furthest] if partial is None else [furthest, partial]
-    by_columns = found if deepest[1] is path.nodes else behind_columns(path, found, deepest[0], columns)
-    if by_columns is None:
-        by_columns = block_patterns(path, sites, path.nodes, inner, columns)
-    whole = by_columns if inner is rows else behind_rows(path, by_columns, inner)
-    candidates = [_candidate(path, sites, path.nodes, rows, columns, ways, "as it is", whole)]
+    left, nodes = peel_sources(path, sites, inner)
+    furthest = []
+    if len(nodes) < len(path.nodes):
+        furthest = [_candidate(path, sites, nodes, inner, left, ways, "sources peeled")]
+        if ways.mode == "auto" and _is_cheaper_than_ends(path, sites, *furthest):
+            partial = _partial(path, *furthest, ways)
+            return furthest if partial is None else [*furthest, partial]
+    candidates = [_candidate(path, sites, path.nodes, rows, columns, ways, "as it is")]
     if inner is peeled:
-        candidates.append(_candidate(path, sites, path.nodes, inner, columns, ways, "targets peeled", by_columns))
+        candidates.append(_candidate(path, sites, path.nodes, inner, columns, ways, "targets peeled"))
     once = peel_sources(path, sites, inner, 1)
-    if len(all_the_way[1]) < len(once[1]) < len(path.nodes):
-        middle = [IndexMap(slot, k) for k, slot in enumerate(dict.fromkeys(c.slot for c in once[0]))]
-        left, _ = peel_sources(path, sites, inner, start=(middle, once[1]))
-        blocks = behind_columns(path, found, left, middle)
-        candidates.append(_candidate(path, sites, once[1], inner, once[0], ways, "sources peeled once", blocks))
-    if deepest is all_the_way:
-        candidates.append(furthest)
+    if len(nodes) < len(once[1]) < len(path.nodes):
+        candidates.append(_candidate(path, sites, once[1], inner, once[0], ways, "sources peeled once"))
+    candidates += furthest
     summed = _summed(path, sites, candidates, ways)
     if summed is not None:
         candidates.append(summed)
@@ -426,7 +416,8 @@ def _candidate(
     targets = _wanted(path, rows)
     sources = [Group(slot) for slot in dict.fromkeys(p.slot for p in columns)]
     if blocks is None:
-        blocks = block_patterns(path, sites, nodes, rows, columns, most)
+        ends = [[path.values[slot] for slot in dict.fromkeys(p.slot for p in maps)] for maps in (columns, rows)]
+        blocks = patterns(nodes, *ends, sites, most)
     if not ways.single_rows:
         blocks = [
             row if group.index is None else [p.rows(group.index) for p in row]
