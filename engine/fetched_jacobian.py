@@ -77,9 +77,7 @@ class Fetched(Evaluations):
         self._arrays: dict[int, Any] = {}
         self._feed: dict[Any, Any] = {}
         self._made: Cache[Any, tuple[list[Any], Callable[[Sequence[Any]], Derived]]] = Cache(
-            "derivatives for SciPy",
-            _CAPACITY,
-            key="the tensors; kind of derivative, options, ends",
+            "derivatives for SciPy", _CAPACITY, key="the tensors; kind of derivative, options, ends"
         )
         self._sums: dict[tuple[int, ...], tuple[dict[int, Any], list[Any]]] = {}
 

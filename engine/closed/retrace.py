@@ -70,12 +70,5 @@ class Retrace:
         parameters = [*[self.symbols[k] for k in captures], *further]
         known = [*[self._orders[k] for k in captures], *(orders or [Order.UNKNOWN] * len(further))]
         return ClosedFunction(
-            self.trace,
-            parameters,
-            wanted,
-            steps,
-            captures=captures,
-            orders=known,
-            fold_limit=self._fold_limit,
-            **how,
+            self.trace, parameters, wanted, steps, captures=captures, orders=known, fold_limit=self._fold_limit, **how
         )

@@ -28,10 +28,7 @@ class Assignment:
 
 
 def assignments(
-    changed: Sequence[tuple[Any, int]],
-    initial: Mapping[int, int],
-    code: Code,
-    wanted: Sequence[int],
+    changed: Sequence[tuple[Any, int]], initial: Mapping[int, int], code: Code, wanted: Sequence[int]
 ) -> tuple[list[Assignment], list[int]]:
     """The assignments, and the value ids of their results.
 

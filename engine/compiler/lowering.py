@@ -478,12 +478,7 @@ REWRITES = (
         )
         for one in SIMPLIFICATIONS
     ],
-    Rewrite(
-        "constant_folding",
-        lambda op: True,
-        Lowering.folded,
-        "the same kernel computes it, while lowering",
-    ),
+    Rewrite("constant_folding", lambda op: True, Lowering.folded, "the same kernel computes it, while lowering"),
     Rewrite(
         "shape_specialization",
         lambda op: _is_single(op) and op.specialize is not None,

@@ -449,10 +449,7 @@ def _scan_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, .
     inner = body.batched([*carried, *flags[carries:]], avals, size, full)[0]
     first = materialized(inputs, flags, carried, size)
     outs = op(*first, *columns, *inputs[start:], **{**params, "body": inner})
-    outs = [
-        *outs[:carries],
-        *[swapped(op, o) if f else o for o, f in zip(outs[carries:], full[carries:], strict=True)],
-    ]
+    outs = [*outs[:carries], *[swapped(op, o) if f else o for o, f in zip(outs[carries:], full[carries:], strict=True)]]
     return [o if f else NotBatched(o) for o, f in zip(outs, full, strict=True)]
 
 

@@ -96,11 +96,7 @@ _ALL = (
         "{op} calls a Python function, of which nothing is known but its result.",
         "functions of tf, or tf.primitive(fn, vjp), which gives the function a derivative",
     ),
-    Reason(
-        "left-for-numpy",
-        "{detail}: what is computed from plain numbers is a constant.",
-        "{write}",
-    ),
+    Reason("left-for-numpy", "{detail}: what is computed from plain numbers is a constant.", "{write}"),
     Reason(
         "assigned",
         "{source} was assigned to variable {variable}, and {target} read it from there: no derivative passes an "

@@ -175,10 +175,7 @@ def _divide_no_nan_kernel(x: Any, y: Any) -> Operand:
 divide_no_nan = elementwise(
     "divide_no_nan",
     _divide_no_nan_kernel,
-    (
-        lambda out, x, y: divide_no_nan(ones_like(y), y),
-        lambda out, x, y: -divide_no_nan(out, y),
-    ),
+    (lambda out, x, y: divide_no_nan(ones_like(y), y), lambda out, x, y: -divide_no_nan(out, y)),
     type="DivNoNan",
     selects=True,
     doc="""``x / y``, but 0 where ``y == 0`` (and so are both derivatives).

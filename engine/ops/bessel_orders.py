@@ -171,10 +171,7 @@ def _order_dx(out: Any, v: Any, x: Any, *, function: str, times: int) -> Operand
 bessel_by_order = elementwise(
     "bessel_by_order",
     typed_kernel(_by_order),
-    (
-        lambda out, v, x, *, function, times: bessel_by_order(v, x, function=function, times=times + 1),
-        _order_dx,
-    ),
+    (lambda out, v, x, *, function, times: bessel_by_order(v, x, function=function, times=times + 1), _order_dx),
     args=("v", "x"),
     accepts=FLOATING,
     doc="Derivative number `times` of a Bessel function in its order.",

@@ -131,12 +131,7 @@ matrix_diag_op = linear(
 
 @operands("diagonal")
 def matrix_diag(
-    diagonal: Any,
-    k: Any = 0,
-    num_rows: int = -1,
-    num_cols: int = -1,
-    padding_value: Any = 0,
-    align: str = "RIGHT_LEFT",
+    diagonal: Any, k: Any = 0, num_rows: int = -1, num_cols: int = -1, padding_value: Any = 0, align: str = "RIGHT_LEFT"
 ) -> Operand:
     """Matrices with given diagonals.
 

@@ -22,12 +22,7 @@ def _no_batch(op: Op, *_: Any) -> NoReturn:
 
 
 def instruction_op(
-    name: str,
-    module: str,
-    kernel: Callable[..., Any],
-    abstract: Callable[..., Any],
-    doc: str,
-    **facts: Any,
+    name: str, module: str, kernel: Callable[..., Any], abstract: Callable[..., Any], doc: str, **facts: Any
 ) -> Op:
     """An op that exists in programs only, and moves data to a result of its own unless it says otherwise."""
     known: dict[str, Any] = {"type": name, "module": module, "args": (), "doc": doc}

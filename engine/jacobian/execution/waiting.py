@@ -28,15 +28,7 @@ from engine.core.operands import Operand, Results
 from engine.core.structural import broadcast_like_op, reshape_like_op, reshape_to
 from engine.core.trace import Symbol
 from engine.core.value import aval_of
-from engine.jacobian.execution.contraction import (
-    GAIN,
-    MOST,
-    Contraction,
-    seeds_first,
-    seeds_last,
-    split,
-    static_shape,
-)
+from engine.jacobian.execution.contraction import GAIN, MOST, Contraction, seeds_first, seeds_last, split, static_shape
 from engine.ops.arithmetic import add, negative, subtract
 from engine.ops.compare import keep_chosen
 from engine.ops.einsum import einsum_op

@@ -114,11 +114,7 @@ Unknown = dict[int, tuple[Any, Row]]
 
 
 def followed(
-    nodes: Sequence[Node],
-    starts: dict[int, Row],
-    targets: Sequence[Any],
-    sites: Sites,
-    unknown: Unknown | None = None,
+    nodes: Sequence[Node], starts: dict[int, Row], targets: Sequence[Any], sites: Sites, unknown: Unknown | None = None
 ) -> Iterator[tuple[Any, Row]]:
     """The patterns of all values on the way to some targets, in order, and then those of the targets.
 
