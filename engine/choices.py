@@ -47,17 +47,9 @@ Map = Callable[[Any], Any]
 class Mask:
     """A mask that is nonzero where an element was chosen: found when somebody asks, and kept.
 
-    Parameters
-    ----------
-    find : callable
-        ``find()`` is a value of the cotangent's dtype, which broadcasts to it.
-    spread : callable, optional
-        From that value, as ones and zeros, to one of the cotangent's shape; None if it has that shape.
-
-    Attributes
-    ----------
-    is_binary : bool
-        Whether what is found is ones and zeros; `find` may say so.
+    ``find()`` is a value of the cotangent's dtype, which broadcasts to it; `spread` makes one of the cotangent's shape
+    of it, as ones and zeros; None if it has that shape. If `is_binary`, which `find` may set, what is found is ones and
+    zeros.
     """
 
     __slots__ = ("_find", "_found", "_small", "_spread", "is_binary")

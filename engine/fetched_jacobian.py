@@ -37,26 +37,9 @@ class Fetched(Evaluations):
     """Tensors of a graph as a function of others.
 
     Beside the results, a run is asked for what the derivatives in use are computed from. So they cost no second
-    evaluation.
-
-    Parameters
-    ----------
-    ys, xs : list of tensor
-    run : callable
-        ``run(fetches, feed)``, as a session does it.
-    arguments : sequence of tensor
-        What further arguments are fed to.
-    feed : mapping, optional
-        What is fed in each run.
-    fetches : structure of tensors, optional
-        What else is evaluated at each point, and left in `fetched`.
-    held : callable, optional
-        ``held(handles)``: where variables are held, and what they hold there.
-
-    Attributes
-    ----------
-    fetched : structure of arrays
-        The values of `fetches` at the last point.
+    evaluation. ``run(fetches, feed)`` does it as a session, with `feed` in each run, and further arguments fed to
+    `arguments`. At each point `fetches` is evaluated, too, and left in `fetched`. ``held(handles)`` tells where
+    variables are held, and what they hold there.
     """
 
     def __init__(

@@ -79,28 +79,11 @@ def references(tapes: Sequence[Tape]) -> Counter[int]:
 
 
 class CallRecord:
-    """The part of a call that tapes are told.
+    """The part of a call that tapes are told, from the stopped tape of a first call, its operands and its results.
 
-    Values have numbers: first those given to the function, then those read from variables, the constants, and those
-    that its program makes.
-
-    Parameters
-    ----------
-    tape : FunctionTape
-        Stopped.
-    given : sequence of EagerTensor
-        The arguments and random draws of the first call.
-    results : sequence
-        What it returned.
-
-    Attributes
-    ----------
-    made : list of EagerTensor
-        What a program is to compute; to be forgotten when that is known.
-    read : list of Variable
-        Those whose values are operands.
-    results : list of (int, or None)
-        The numbers of what is returned; None for what is the same each time.
+    Values have numbers: first those given to the function, arguments and random draws, then those read from variables
+    (`read`), the constants, and those that its program makes: `made`, to be forgotten when the program is there.
+    `results` are the numbers of what is returned; None for what is the same each time.
 
     Raises
     ------

@@ -18,23 +18,10 @@ from engine.core.value import aval_of
 
 
 class Retrace:
-    """Nodes in a trace of their own.
+    """Nodes in a trace of their own, with the symbols for the values that they take and make, in order.
 
-    Parameters
-    ----------
-    nodes : sequence of Node
-    values : sequence
-        What the nodes take and make. Shapes become constants, all others placeholders.
-    fold_limit : int
-        Bytes of the largest constant that programs hold.
-
-    Attributes
-    ----------
-    trace : Trace
-    symbols : list of Symbol
-        For each of the values.
-    nodes : list of Node
-        On symbols.
+    Shapes become constants, all others placeholders; `fold_limit` is the bytes of the largest constant that programs
+    hold.
     """
 
     def __init__(self, nodes: Sequence[Node], values: Sequence[Any], fold_limit: int) -> None:

@@ -32,24 +32,11 @@ MOST_NODES = 100_000
 
 
 class TracedFunction:
-    """A function's doings, to be done again with other arguments.
+    """A function's doings, recorded by a tape, to be done again with other arguments.
 
-    Parameters
-    ----------
-    tape : FunctionTape
-        Stopped.
-    arguments : sequence of EagerTensor
-        What the function was given.
-    result : structure
-        What it returned: tensors, variables, and what is the same each time.
-
-    Attributes
-    ----------
-    draws : bool
-        Whether it draws random numbers.
-    record : CallRecord, str or None
-        What tapes around a call are told; or why it runs as Python while they record. None if it assigns to trainable
-        variables, as training steps do: usual tapes watch these, so nothing is made ready for them.
+    The result is a structure of tensors, variables, and what is the same each time. `draws` says whether it draws
+    random numbers. `record` is what tapes around a call are told, or why it runs as Python while they record; None if
+    it assigns to trainable variables, as training steps do: usual tapes watch these, so nothing is made ready for them.
 
     Raises
     ------

@@ -544,27 +544,13 @@ def lower(
 ) -> tuple[Program, list[Any], list[Assignment]]:
     """Compile nodes for inputs of given avals.
 
-    Parameters
-    ----------
-    nodes : sequence of Node
-        What must run, in the order of execution (`needed_nodes`).
-    inputs : sequence of (Symbol, Aval)
-        Symbols whose values are given, with their concrete avals. For a variable's handle it is what all reads give,
-        up to the first assignment.
-    outputs : sequence of Symbol
-        Symbols whose values are wanted.
-    orders : sequence of Order, optional
-        How the given values lie in memory; by default in C order.
-    state_aval : callable
-        The concrete aval of a variable's value, given its handle.
-    describe : callable
-        Where a node comes from, for error messages.
-    passes : collection of str
-        Which of `engine.compiler.pipeline.PIPELINE` to apply, by name.
-    fold_limit : int
-        How many bytes a folded constant may have, if none of its operands is as large.
-    put_off : bool
-        Whether the program may leave products among its outputs to be computed (`Program.products`).
+    The nodes must run, in the order of execution (`needed_nodes`). Inputs are symbols whose values are given, with
+    their concrete avals, and lie in memory by `orders`, by default in C order; for a variable's handle it is what all
+    reads give, up to the first assignment. ``state_aval(handle)`` is the concrete aval of a variable's value,
+    ``describe(node)`` where it comes from, for error messages. `passes` are those of
+    `engine.compiler.pipeline.PIPELINE` to apply, by name. A folded constant may have `fold_limit` bytes, if none of its
+    operands is as large. If `put_off`, the program may leave products among its outputs to be computed
+    (`Program.products`).
 
     Returns
     -------

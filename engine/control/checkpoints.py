@@ -76,28 +76,11 @@ def limited(name: str, max_bytes: Any) -> dict[str, Any]:
 class Checkpointed(Recipe):
     """``(carries, numbers of steps, sequences, captures, what the walk starts with) -> cotangents``, within a limit.
 
-    Where it is differentiated itself, or applied to a batch, all states are kept.
-
-    Parameters
-    ----------
-    scan : callable
-        `scan_op`.
-    body : ClosedFunction
-        That of the loop, which gives the carries first.
-    carries, sequences : int
-        How many there are, without the numbers of the steps.
-    number : Aval
-        Of such a number, which nothing depends on.
-    keeping : ClosedFunction
-        The body with the carries, and behind them what the walk needs of each step.
-    step : ClosedFunction
-        A step of the walk back.
-    ends : tuple of int
-        How many values the walk carries, and how many sequences it is given.
-    read : sequence of int
-        The sequences of the loop that it reads.
-    needed : (sequence of int, sequence of Aval)
-        The carries that the walk needs of each step, and what else.
+    Where it is differentiated itself, or applied to a batch, all states are kept. `scan` is `scan_op`; `body` gives the
+    carries first, `keeping` also what the walk needs of each step, behind them; `step` is a step of the walk back.
+    `number` is the aval of the number of a step, on which nothing depends. `ends` says how many values the walk
+    carries, and how many sequences it is given; `read` which sequences of the loop it reads; `needed` which carries it
+    needs of each step, and the avals of what else.
     """
 
     def __init__(

@@ -184,21 +184,12 @@ def pulled_back(
     operands: Sequence[Any], history: Callable[[Sequence[int]], tuple[Any, Sequence[Any]]], backwards: bool = False,
     history_cts: dict[int, Any] | None = None, steps: int | None = None, max_bytes: int | None = None,
 ) -> list[Any]:  # fmt: skip
-    """Cotangents of a loop's operands.
+    """Cotangents of a loop's operands, from those of the last carries, then of the stacked results.
 
-    Parameters
-    ----------
-    cts : sequence of value
-        Of the last carries, then of the stacked results.
-    history : callable
-        ``history(saved) -> (something with a row per iteration, the given carries at the start of all iterations)``,
-        and behind the carries the values of all iterations.
-    history_cts : dict
-        Cotangents of the stacked values that carries had at the start of the iterations.
-    steps : int, optional
-        The number of iterations.
-    max_bytes : int, optional
-        For the states that are kept: then `history` is asked for nothing but rows.
+    ``history(saved)`` gives something with a row per iteration, and the given carries at the start of all iterations,
+    behind them the values of all iterations; `history_cts` are cotangents of the former. `steps` is the number of
+    iterations, if it is known; `max_bytes` a limit for the states that are kept: then `history` is asked for nothing
+    but rows.
     """
     totals: list[Any] = [Zero(aval_of(x)) for x in operands]
     asked = [i for i in differentiable(operands) if wanted[i]]

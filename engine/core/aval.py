@@ -27,13 +27,8 @@ Known = tuple[int | None, ...] | int | None
 class Aval:
     """Shape and dtype of a value. Nobody changes one: it is not frozen because that makes it take four times as long.
 
-    Parameters
-    ----------
-    shape : tuple of (int or None), or None
-        None inside the tuple is an unknown dimension; None for the whole is an unknown rank.
-    dtype : DType
-    value : int, tuple of (int or None), or None
-        What is known of the contents of an integer scalar or vector. Not part of equality.
+    None inside the shape is an unknown dimension, None for the whole an unknown rank. `value` is what is known of the
+    contents of an integer scalar or vector: an int, or a tuple of ints and None. It is no part of equality.
     """
 
     shape: Shape

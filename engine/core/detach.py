@@ -126,14 +126,10 @@ def followers(value: Any) -> list[Tape]:
 
 
 def detached(value: Any, kind: str) -> None:
-    """Note, and perhaps report, that `value` is asked for its array (see the module).
+    """Note, and perhaps report, that an eager tensor or a variable is asked for its array (see the module).
 
-    Parameters
-    ----------
-    value : Value
-        An eager tensor, or a variable.
-    kind : str
-        See `Detached`. ``"array"``: asked by ``__array__``; ``"float"``: by ``__float__``, which may mean `math`.
+    The kinds are those of `Detached`. ``"array"``: asked by ``__array__``; ``"float"``: by ``__float__``, which may
+    mean `math`.
     """
     caller = sys._getframe(2)
     if kind == "numpy" and _package(caller) in PACKAGES and not _is_rewritten(caller):

@@ -102,22 +102,8 @@ class DirectionAssignment:
     Looking for colors is what takes longest. How few there can be is known beforehand, from the longest row or column.
     So choices are looked at in the order of what they cost at the least, until that is more than the best one costs.
 
-    Parameters
-    ----------
-    path : Path
-    nodes : sequence of Node
-        Those between the ends.
-    targets, sources : sequence of Group
-    patterns : list of list of Pattern
-        ``patterns[i][j]``: of target group i with respect to source group j.
-    ways : Ways
-
-    Attributes
-    ----------
-    least : float
-        Seconds that the sweeps take at the least; 0 where products over cuts may make them cheaper.
-    fewest : int
-        How many seeds the sweeps take at the least.
+    ``patterns[i][j]`` is of target group i with respect to source group j. The sweeps take `least` seconds, 0 where
+    products over cuts may make them cheaper, and `fewest` seeds, at the least.
     """
 
     def __init__(

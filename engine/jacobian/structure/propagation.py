@@ -27,22 +27,11 @@ class TooFullError(Exception):
 def patterns(
     nodes: Sequence[Node], sources: Sequence[Any], targets: Sequence[Any], sites: Sites, most: float = math.inf
 ) -> list[list[Pattern]]:
-    """Where the Jacobian of each target with respect to each source can be different from zero.
+    """Where the Jacobian of each target with respect to each source can be different from zero, ``[target][source]``.
 
-    Parameters
-    ----------
-    nodes : sequence of Node
-        In the order of execution. Those that lie on no path from a source to a target may be among them.
-    sources, targets : sequence of Value
-    sites : Sites
-        Of the nodes. The patterns hold for the contents of index operands that it was given.
-    most : float, optional
-        How many entries any pattern on the way may have.
-
-    Returns
-    -------
-    list of list of Pattern
-        ``[target][source]``.
+    Nodes are in the order of execution; those that lie on no path from a source to a target may be among them. The
+    patterns hold for the contents of index operands that the sites were given. No pattern on the way may have more than
+    `most` entries.
 
     Raises
     ------
