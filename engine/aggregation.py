@@ -37,13 +37,7 @@ class AggregationMethod:
 
 
 def is_pairwise(method: Any, name: str) -> bool:
-    """Whether a method adds in pairs.
-
-    Raises
-    ------
-    InvalidArgumentError
-        (a ValueError) if it is none, naming the function `name` that it was given to.
-    """
+    """Whether a method adds in pairs; for none an InvalidArgumentError names the function that it was given to."""
     if method is not None and (isinstance(method, bool) or method not in (0, 1, 2)):
         raise InvalidArgumentError(
             f"{name}: argument `aggregation_method` must be an AggregationMethod, got {method!r}"

@@ -47,9 +47,17 @@ Map = Callable[[Any], Any]
 class Mask:
     """A mask that is nonzero where an element was chosen: found when somebody asks, and kept.
 
-    ``find()`` is a value of the cotangent's dtype, which broadcasts to it; `spread` makes one of the cotangent's shape
-    of it, as ones and zeros; None if it has that shape. If `is_binary`, which `find` may set, what is found is ones and
-    zeros.
+    Parameters
+    ----------
+    find : callable
+        ``find()`` is a value of the cotangent's dtype, which broadcasts to it.
+    spread : callable, optional
+        From that value, as ones and zeros, to one of the cotangent's shape; None if it has that shape.
+
+    Attributes
+    ----------
+    is_binary : bool
+        Whether what is found is ones and zeros; `find` may say so.
     """
 
     __slots__ = ("_find", "_found", "_small", "_spread", "is_binary")
@@ -209,10 +217,15 @@ def settled_all(x: Any) -> Any:
 
 
 class Settled(tuple[Any, ...]):
-    """Cotangents or tangents of several values, zero where nothing was chosen."""
+    """Cotangents or tangents of several values, zero where nothing was chosen.
+
+    Attributes
+    ----------
+    whole : frozenset of int
+        Those whose zeros are numbers like others: nothing was left out on the way.
+    """
 
     whole: frozenset[int]
-    """Those whose zeros are numbers like others: nothing was left out on the way."""
 
 
 def settled_each(xs: Sequence[Any]) -> Settled:
@@ -254,7 +267,12 @@ def joined(first: Any, second: Any, plus: Callable[[Any, Any], Any] = add) -> An
 def moved(x: Any, rule: Map, leaves_out: bool = False) -> Any:
     """``rule(x)`` of a rule that only moves or chooses elements.
 
-    If it `leaves_out` elements, some of the result may come from none of `x`: these were not chosen.
+    Parameters
+    ----------
+    x : Part or value, or a tuple of these
+    rule : callable
+    leaves_out : bool
+        Whether some elements of the result may come from none of `x`: these were not chosen.
     """
     if is_uniform(x) and not leaves_out:
         return _with_values(x, rule(x.value))
@@ -305,8 +323,14 @@ def _is_seeded(x: Any) -> bool:
 def mixed(x: Any, rule: Map, reach: Reach | None, settles: bool = True) -> Any:
     """``rule(x)`` of a rule whose results are made of many elements.
 
-    `reach` tells which elements of the result are made of an element chosen. Without it, a zero is taken to be made of
-    zeros, and if it `settles`, what is made of zeros is zero.
+    Parameters
+    ----------
+    x : Part or value, or a tuple of these
+    rule : callable
+    reach : Reach, optional
+        Which elements of the result are made of an element chosen. Without it, a zero is taken to be made of zeros.
+    settles : bool
+        Whether what is made of zeros is zero.
     """
     if is_uniform(x):
         return _with_values(x, rule(x.value)) if settles else Part(rule(x.value), x.choice, False)
@@ -332,14 +356,21 @@ def valued(x: Any, rule: Map, fit: Map) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The elements of a result that are made of certain elements of a cotangent."""
+    """The elements of a result that are made of certain elements of a cotangent.
+
+    Attributes
+    ----------
+    small : callable
+        From a mask of the cotangent to what is nonzero where the result is made of an element in it.
+    spread : callable, optional
+        From there to the shape of the result (see `Mask`).
+    uniform : bool
+        Whether all of the result is made of all of the cotangent; `small` gives one number.
+    """
 
     small: Map
-    """From a mask of the cotangent to what is nonzero where the result is made of an element in it."""
     spread: Map | None = None
-    """From there to the shape of the result (see `Mask`)."""
     uniform: bool = False
-    """Whether all of the result is made of all of the cotangent; `small` gives one number."""
 
 
 def _reach(rule: Any, node: Node, i: int, out: Any, operands: Sequence[Any], back: bool) -> Reach | None:
@@ -393,7 +424,18 @@ def _in_product(axis: int, turned: bool, out: Any, x: Any, back: bool) -> Reach:
 def pulled(rule: Rule, ct: Any, node: Node, i: int, out: Any, operands: Sequence[Any]) -> Any:
     """The cotangent of operand `i` of a node from that of its output, by the operand's reverse rule.
 
-    The rule is told `out` and `operands` of the node's outputs and inputs.
+    Parameters
+    ----------
+    rule : callable
+    ct : Part or value, or a tuple of these for an op of several outputs
+    node : Node
+    i : int
+    out, operands : value or tuple, sequence of value
+        What the rule is told of the node's outputs and inputs.
+
+    Returns
+    -------
+    Part, value or Zero
     """
 
     def whole(c: Any) -> Operand:

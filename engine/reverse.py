@@ -245,12 +245,9 @@ def _accumulate_pairs(cotangents: dict[int, Any], key: int, ct: Any) -> None:
 
 
 def require_one_number(name: str, targets: Sequence[Any], instead: str) -> None:
-    """Raise unless there is one target of one element: else their gradients would be added up.
+    """Raise a ShapeError unless there is one target of one element: else their gradients would be added up.
 
-    Raises
-    ------
-    ShapeError
-        (a ValueError) that names the targets' shapes, and what to use in place of the function `name`.
+    It names the targets' shapes, and what to use in place of the function `name`.
     """
     shapes = [shape_of(y) for y in targets]
     if [shape is not None and all(n == 1 for n in shape) for shape in shapes] != [True]:

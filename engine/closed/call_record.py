@@ -152,13 +152,7 @@ class CallRecord:
 
 
 def _step(node: Node, number: dict[int, int]) -> tuple[Any, ...]:
-    """A node with numbers for values.
-
-    Raises
-    ------
-    Untraceable
-        If it may be another one in other calls.
-    """
+    """A node with numbers for values; Untraceable if it may be another one in other calls."""
     if node.op is custom_call:
         raise Untraceable("the rule of a custom_gradient knows the tensors of the call that made it")
     if node.op.stateful or not all(type(x) is EagerTensor for x in node.outputs):

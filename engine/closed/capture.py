@@ -129,13 +129,8 @@ class Region:
 def in_order(nodes: Sequence[Node]) -> list[Node]:
     """The nodes, each behind those that make its operands, otherwise as they stand.
 
-    A rule of a custom gradient may use what the program computes only after the call. Reads and assignments of a
-    variable keep their order.
-
-    Raises
-    ------
-    UnimplementedError
-        If a rule uses a value that is computed from the result of its call.
+    A rule of a custom gradient may use what the program computes only after the call; it is refused if it uses a value
+    that is computed from the result of its call. Reads and assignments of a variable keep their order.
     """
     before = _must_precede(nodes)
     placed: set[int] = set()

@@ -289,12 +289,9 @@ class ClosedFunction:
 
     @property
     def ops(self) -> OpList:
-        """Its ops, to be applied one by one to eager values: what a tape records has to be ops.
+        """Its ops, to be applied one by one to eager values; TypeError if these may be others each time (`OpList`).
 
-        Raises
-        ------
-        TypeError
-            If these may be others each time (`OpList`).
+        What a tape records has to be ops.
         """
         if self._ops is None:
             most = self._lowering.get("fold_limit", FOLD_LIMIT)

@@ -102,11 +102,8 @@ class TracedFunction:
     def _repeat_needed(self, tape: FunctionTape, of: dict[int, Any], ends: Sequence[Any]) -> None:
         """Add the nodes that values are computed from, and look at those whose shapes Python has seen.
 
-        Raises
-        ------
-        Untraceable
-            If a shape that Python has seen may be another one. Called with symbols, the function would see None there,
-            and might choose otherwise.
+        It is Untraceable if such a shape may be another one. Called with symbols, the function would see None there,
+        and might choose otherwise.
         """
         try:
             self._repeat(_needed(tape.everything(), ends), of)
@@ -150,10 +147,7 @@ class TracedFunction:
     def __call__(self, arguments: Sequence[EagerTensor]) -> Any:
         """The function's result for other arguments of the same shapes and dtypes; an error changes nothing.
 
-        Raises
-        ------
-        Untraceable
-            If tapes record that must see Python run.
+        It is Untraceable if tapes record that must see Python run.
         """
         if active.tapes:
             if not isinstance(self.record, CallRecord) or not self.record.fits(active.tapes):

@@ -57,13 +57,7 @@ def runs(steps: int, states: int) -> int:
 
 
 def limited(name: str, max_bytes: Any) -> dict[str, Any]:
-    """The parameter of a loop whose gradient keeps within a limit; empty if it is None.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If it is neither None nor a positive integer.
-    """
+    """The parameter of a loop whose gradient keeps within a limit, a positive integer; empty if it is None."""
     if max_bytes is None:
         return {}
     if isinstance(max_bytes, (bool, np.bool_)) or not isinstance(max_bytes, (int, np.integer)) or max_bytes < 1:
@@ -171,13 +165,7 @@ class Checkpointed(Recipe):
         return [c[part] for c in columns]
 
     def _states(self, state: Sequence[Any]) -> int:
-        """How many states may be kept besides the one at hand.
-
-        Raises
-        ------
-        ResourceExhaustedError
-            If there is no room for one more.
-        """
+        """How many states may be kept besides the one at hand; ResourceExhaustedError if there is room for none."""
         carries, others = self.needed
         row = sum(state[k].nbytes for k in carries) + sum(
             a.dtype.size * math.prod(d or 0 for d in a.shape or ()) for a in others

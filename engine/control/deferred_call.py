@@ -106,10 +106,7 @@ def deferred_call(
 ) -> Results:
     """The results of ``function(*args, **kwargs)``, which has raised `error`, as far as a graph can have them.
 
-    Raises
-    ------
-    NotKnownYet
-        The same error, if waiting does not help.
+    The same error is raised again if waiting does not help.
     """
     arguments = (list(args), kwargs)
     leaves = nest.flatten(arguments)

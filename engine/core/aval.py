@@ -102,10 +102,7 @@ def normalize_shape(shape: Any) -> Shape:
 def broadcast_shapes(name: str, *shapes: Shape) -> Shape:
     """The shape that NumPy's broadcasting gives, with unknown dimensions.
 
-    Raises
-    ------
-    ShapeError
-        If two known dimensions differ and neither is 1. The message names `name` and shows all shapes.
+    If two known dimensions differ and neither is 1, there is a ShapeError, which names `name` and shows all shapes.
     """
     first = shapes[0]
     return first if shapes.count(first) == len(shapes) else _broadcast(name, shapes)

@@ -102,13 +102,7 @@ class Site:
         return self.node.carries(i)
 
     def contents(self, i: int) -> np.ndarray:
-        """The array that operand i holds.
-
-        Raises
-        ------
-        UnknownContentsError
-            If that is not known.
-        """
+        """The array that operand i holds; UnknownContentsError if that is not known."""
         value = self._contents(self.node.inputs[i])
         if value is None:
             raise UnknownContentsError

@@ -214,12 +214,7 @@ class _Encoding:
 
 
 def verify_block(steps: Sequence[Row | Call | Group], results: Sequence[Any], size: int) -> None:
-    """Check that what is read in the block of a table is still there.
-
-    Raises
-    ------
-    IllegalProgram
-    """
+    """Check that what is read in the block of a table is still there, or raise IllegalProgram."""
     memory, numbers = verify.Memory(), _Numbers()
 
     def read(root: Root) -> None:

@@ -71,14 +71,9 @@ def of_tape(tape: Tape) -> Evidence:
 
 
 def find_tape(target: Any, source: Any) -> Tape:
-    """The tape that knows most of two eager values; the latest of several.
+    """The tape that knows most of two eager values; the latest of several. RuntimeError if there is none.
 
     They do not know their tapes, and recording is to cost nothing for it: so the living tapes are looked for.
-
-    Raises
-    ------
-    RuntimeError
-        If there is none.
     """
     living = [x for x in gc.get_objects() if isinstance(x, Tape) and not isinstance(x.nondifferentiable, Notes)]
     known = [_knowledge(tape, target, source) for tape in living]

@@ -45,12 +45,7 @@ class UnknownShapesError(ShapeError):
 
 
 def compiled_hessian(path: Path, options: Options, sparsity: Any) -> ClosedFunction:
-    """The closed function for the blocks of the Hessian of the sum of all targets, of the values on the path.
-
-    Raises
-    ------
-    UnknownShapesError
-    """
+    """The closed function for the blocks of the Hessian of the sum of all targets, of the values on the path."""
     mirror, _, _, second, numbers = _differentiated(path)
     with paused():
         unknown = next((x for x in second.values if not aval_of(x).is_static), None)

@@ -87,14 +87,7 @@ def _turns(values: Any, of_values: Any, sides: Sequence[tuple[Any, Any]]) -> tup
 
     Any small change of the matrix turns these vectors. A function that such a turn changes has no derivative: NaN. So
     it is for one that shows the values, too: its terms are the limit of a quotient of zeros; and so for all second
-    derivatives. Else this is 0.
-
-    Parameters
-    ----------
-    values, of_values : value
-        The values and their cotangents.
-    sides : sequence of pairs
-        Vectors and their cotangents: those of one side or two.
+    derivatives. Else this is 0. `sides` are vectors and their cotangents: those of one side or two.
     """
     parts = [matmul(vectors, ct, adjoint_a=True) for vectors, ct in sides]
     size = sum(reduce_max(absolute(part), axis=(-2, -1), keepdims=True) for part in parts)

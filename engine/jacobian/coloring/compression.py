@@ -228,10 +228,7 @@ def color_symmetric(pattern: sparse.csr_array, most: int = SMALL_GRAPH) -> Color
 def readable_entries(pattern: sparse.csr_array, coloring: Coloring) -> np.ndarray:
     """For each stored entry the number of one that stands alone in the products: of the pair, the lower if it does.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If there is a pair of which neither does.
+    If there is a pair of which neither does, it is no coloring of the pattern, and there is an InvalidArgumentError.
     """
     rows, columns, own = entry_rows(pattern), pattern.indices, np.arange(pattern.nnz)
     alone = _alone(np.multiply(rows, max(coloring.count, 1), dtype=np.intp) + coloring.colors[columns], pattern)

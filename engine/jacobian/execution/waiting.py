@@ -58,20 +58,9 @@ Piece = tuple[int, int, Any]
 class Walk:
     """Knowledge of the node that a walk is at.
 
-    Parameters
-    ----------
-    known : callable, optional
-        ``known(nodes)``: by `id` of each value that an op of `LOOKED_AT` takes, what finds where its tangent can be
-        different from zero, a row for each seed.
-
-    Attributes
-    ----------
-    ends : bool
-        Whether its product is needed more than once, and so made at once.
-    starts : bool
-        Whether what it is given is needed more than once.
-    last : bool
-        Whether seeds should lie side by side in its product.
+    ``known(nodes)`` gives, by `id` of each value that an op of `LOOKED_AT` takes, what finds where its tangent can be
+    different from zero, a row for each seed. If it `ends` here, the product is needed more than once, and so made at
+    once; if it `starts`, what it is given is. `last` says whether seeds should lie side by side in its product.
     """
 
     __slots__ = ("_known", "_nodes", "_shapes", "_there", "ends", "last", "starts")

@@ -75,18 +75,10 @@ def chunks_for(
 
 
 def check_room(path: Path, entries: Sequence[Sequence[int]], values_only: bool, symmetric: bool) -> None:
-    """Raise, before anything is allocated, if the result alone is larger than the memory of this machine.
+    """Raise ResourceExhaustedError, before it is there, if the result alone is larger than this machine's memory.
 
-    Parameters
-    ----------
-    entries : list of list of int
-        ``[target][source]``: how many entries of a block can be different from zero.
-    values_only : bool
-        Whether blocks are the numbers of sparse matrices.
-
-    Raises
-    ------
-    ResourceExhaustedError
+    ``entries[target][source]`` is how many entries of a block can be different from zero; blocks are the numbers of
+    sparse matrices if `values_only`.
     """
     name = "hessian" if symmetric else "jacobian"
     items = [path.values[slot].dtype.numpy.itemsize for slot in path.sources]
@@ -111,12 +103,7 @@ def check_room(path: Path, entries: Sequence[Sequence[int]], values_only: bool, 
 
 
 def check_batch_room(shape: Sequence[int], dtype: DType) -> None:
-    """Raise, before anything is allocated, if a batch Jacobian of this shape is larger than this machine's memory.
-
-    Raises
-    ------
-    ResourceExhaustedError
-    """
+    """Raise ResourceExhaustedError, before it is there, if a batch Jacobian is larger than this machine's memory."""
     size, room = math.prod(shape) * dtype.size, memory()
     if size > room:
         raise ResourceExhaustedError(
