@@ -338,10 +338,11 @@ def _candidates(path: Path, ways: Ways, sparsity: Any) -> list[_Candidate]:
     left, nodes = peel_sources(path, sites, inner)
     furthest = []
     if len(nodes) < len(path.nodes):
-        furthest = [_candidate(path, sites, nodes, inner, left, ways, "sources peeled")]
-        if ways.mode == "auto" and _is_cheaper_than_ends(path, sites, *furthest):
-            partial = _partial(path, *furthest, ways)
-            return furthest if partial is None else [*furthest, partial]
+        behind = _candidate(path, sites, nodes, inner, left, ways, "sources peeled")
+        furthest.append(behind)
+        if ways.mode == "auto" and _is_cheaper_than_ends(path, sites, behind):
+            partial = _partial(path, behind, ways)
+            return [behind] if partial is None else [behind, partial]
     candidates = [_candidate(path, sites, path.nodes, rows, columns, ways, "as it is")]
     if inner is peeled:
         candidates.append(_candidate(path, sites, path.nodes, inner, columns, ways, "targets peeled"))
@@ -416,8 +417,8 @@ def _candidate(
     targets = _wanted(path, rows)
     sources = [Group(slot) for slot in dict.fromkeys(p.slot for p in columns)]
     if blocks is None:
-        ends = [[path.values[slot] for slot in dict.fromkeys(p.slot for p in maps)] for maps in (columns, rows)]
-        blocks = patterns(nodes, *ends, sites, most)
+        given, made = ([path.values[slot] for slot in dict.fromkeys(p.slot for p in of)] for of in (columns, rows))
+        blocks = patterns(nodes, given, made, sites, most)
     if not ways.single_rows:
         blocks = [
             row if group.index is None else [p.rows(group.index) for p in row]
