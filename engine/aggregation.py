@@ -37,13 +37,7 @@ class AggregationMethod:
 
 
 def is_pairwise(method: Any, name: str) -> bool:
-    """Whether a method adds in pairs.
-
-    Raises
-    ------
-    InvalidArgumentError
-        (a ValueError) if it is none, naming the function `name` that it was given to.
-    """
+    """Whether a method adds in pairs; for none an InvalidArgumentError names the function that it was given to."""
     if method is not None and (isinstance(method, bool) or method not in (0, 1, 2)):
         raise InvalidArgumentError(
             f"{name}: argument `aggregation_method` must be an AggregationMethod, got {method!r}"
@@ -64,15 +58,10 @@ def dense(cotangent: Any) -> Operand | None:
 
 
 class PairwiseSum:
-    """A sum that is added up in pairs while its contributions come.
+    """A sum that is added up in pairs while its contributions come, the first of which is given.
 
     It holds a partial sum for each binary digit 1 of how many there are; a contribution is added as 1 is added to a
     binary number.
-
-    Parameters
-    ----------
-    first : value
-        The first contribution.
     """
 
     __slots__ = ("_parts",)

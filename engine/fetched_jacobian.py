@@ -37,26 +37,9 @@ class Fetched(Evaluations):
     """Tensors of a graph as a function of others.
 
     Beside the results, a run is asked for what the derivatives in use are computed from. So they cost no second
-    evaluation.
-
-    Parameters
-    ----------
-    ys, xs : list of tensor
-    run : callable
-        ``run(fetches, feed)``, as a session does it.
-    arguments : sequence of tensor
-        What further arguments are fed to.
-    feed : mapping, optional
-        What is fed in each run.
-    fetches : structure of tensors, optional
-        What else is evaluated at each point, and left in `fetched`.
-    held : callable, optional
-        ``held(handles)``: where variables are held, and what they hold there.
-
-    Attributes
-    ----------
-    fetched : structure of arrays
-        The values of `fetches` at the last point.
+    evaluation. ``run(fetches, feed)`` does it as a session, with `feed` in each run, and further arguments fed to
+    `arguments`. At each point `fetches` is evaluated, too, and left in `fetched`. ``held(handles)`` tells where
+    variables are held, and what they hold there.
     """
 
     def __init__(
@@ -77,9 +60,7 @@ class Fetched(Evaluations):
         self._arrays: dict[int, Any] = {}
         self._feed: dict[Any, Any] = {}
         self._made: Cache[Any, tuple[list[Any], Callable[[Sequence[Any]], Derived]]] = Cache(
-            "derivatives for SciPy",
-            _CAPACITY,
-            key="the tensors; kind of derivative, options, ends",
+            "derivatives for SciPy", _CAPACITY, key="the tensors; kind of derivative, options, ends"
         )
         self._sums: dict[tuple[int, ...], tuple[dict[int, Any], list[Any]]] = {}
 
@@ -201,12 +182,8 @@ def _derivative(
 ) -> tuple[list[Any], Callable[[Sequence[Any]], Derived]]:
     """A derivative on a path, compiled once; where shapes are not known, once for each combination of shapes.
 
-    Returns
-    -------
-    tensors : list of tensor
-        What it takes, or what tells the shapes.
-    derived_at : callable
-        The derivative for arrays of these.
+    It is given as the tensors that it takes, or that tell the shapes, and a function from their arrays to the
+    derivative.
     """
     if is_known(path):
         closed = make(path, options, sparsity)

@@ -35,26 +35,12 @@ def forward(
     visit: Callable[[Iterable[Node]], Iterable[Node]] = iter,
     found: Callable[[Any, Any], None] | None = None,
 ) -> list[Any]:
-    """Push tangents of some values forward to `targets`.
+    """Push tangents of some values forward to `targets`, None where no path leads to it from a seeded value.
 
-    Parameters
-    ----------
-    nodes : sequence of Node
-        In the order of execution.
-    seeds : iterable of (value, tangent)
-        The tangents of one value are added up; so are its own and what comes from values that it is computed from.
-    targets : sequence of Value
-    parts : bool
-        Whether tangents with a choice on the way are given and taken as `choices.Part`.
-    visit : callable
-        Hands on the nodes one by one; what it does around each, it does around the node's rules.
-    found : callable, optional
-        ``found(value, tangent)`` is told of each tangent as it stands when a node has been visited.
-
-    Returns
-    -------
-    list
-        A tangent per target, None where no path leads to it from a seeded value.
+    The nodes are in the order of execution. The tangents of one value are added up; so are its own and what comes from
+    values that it is computed from. With `parts`, tangents with a choice on the way are given and taken as
+    `choices.Part`. `visit` hands on the nodes one by one; what it does around each, it does around the node's rules.
+    ``found(value, tangent)`` is told of each tangent as it stands when a node has been visited.
     """
     tangents: dict[int, Any] = {}
     seeds = list(seeds)

@@ -58,10 +58,7 @@ class Mark(IntEnum):
 class NotSeenLinearError(UnimplementedError):
     """Raised where forward mode needs the transpose of a rule that is not seen to be linear.
 
-    Attributes
-    ----------
-    is_possible : bool
-        Whether it may be linear for all that is seen: what is no product of the rule's with itself.
+    It `is_possible` that it is linear for all that is seen: what is no product of the rule's with itself.
     """
 
     is_possible = False
@@ -110,12 +107,7 @@ def is_linear(node: Node) -> bool:
 
 
 def check_linear(node: Node) -> None:
-    """Raise if tangents are to be pushed forward by the transpose of a rule that is not seen to be linear.
-
-    Raises
-    ------
-    NotSeenLinearError
-    """
+    """Raise NotSeenLinearError if the transpose of a rule that is not seen to be linear is to push tangents forward."""
     if not is_linear(node):
         error = NotSeenLinearError(
             f"{name_of(node)}: forward mode needs the transpose of its gradient rule, and the rule is not seen to be "
@@ -136,13 +128,9 @@ def name_of(node: Node) -> str:
 def _applied(node: Node, open_: frozenset[Op], fixed: Sequence[int] = ()) -> Mark:
     """How what a rule makes of the cotangent depends on it.
 
-    Parameters
-    ----------
-    open_ : set of Op
-        Those whose rules are being looked at: rules may use one another.
-    fixed : sequence of int
-        Operands which, like the results, the rule must not use: of a function that is linear in them. Only their
-        cotangents count. Otherwise those of all operands do.
+    The rules of `open_` are being looked at: rules may use one another. With `fixed` the rule must use neither these
+    operands nor the results, as one of a function that is linear in them. Only their cotangents count; otherwise those
+    of all operands do.
     """
     return _worst(
         lambda cts: _pulled(node, cts, fixed),

@@ -14,14 +14,7 @@ _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 def printable(text: str) -> str:
     r"""Text on one line, which neither ends a string or comment of Python nor steers a terminal.
 
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    str
-        The same, with escapes for backslashes, double quotation marks and whatever is not printed.
+    There are escapes for backslashes, double quotation marks and whatever is not printed.
 
     Examples
     --------
@@ -36,14 +29,6 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     r"""Text on one line, for people: escapes for whatever is not printed, nothing else is changed.
 
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> print(one_line('a\n"b"'))
@@ -53,16 +38,7 @@ def one_line(text: str) -> str:
 
 
 def markup(text: str) -> str:
-    """Text between tags, or in quotation marks in a tag, of HTML and SVG.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    str
-        The same, escaped; what XML 1.0 allows nowhere [1]_ is U+FFFD.
+    """Text between tags, or in quotation marks in a tag, of HTML and SVG; what XML 1.0 allows nowhere [1]_ is U+FFFD.
 
     References
     ----------

@@ -53,34 +53,17 @@ def reverse(
     parts: bool = False,
     visit: Callable[[Iterable[Node]], Iterable[Node]] = iter,
 ) -> list[Any]:
-    """Pull cotangents of some values back to `sources`.
+    """Pull cotangents of some values back to `sources`, None where no path leads from the source to a seeded value.
 
-    Parameters
-    ----------
-    nodes : sequence of Node
-        In the order of execution.
-    seeds : iterable of (value, cotangent)
-        A value may occur more than once; its cotangents add up.
-    sources : sequence of Value
-    stop : iterable of Value
-        Values that count as constants: nothing flows through them to what they were computed from.
-    sparse : bool
-        Whether the cotangent of a source that rows are gathered from may stay an `IndexedSlices`.
-    pairwise : bool
-        Whether what comes from several uses of a value is added in pairs (`engine.aggregation`).
-    ones : bool
-        Whether all seeds are ones, or `choices.Part` already. In others, a zero stands for an element that is not asked
-        for (`engine.choices`).
-    parts : bool
-        Whether a cotangent with a choice on the way is given as a `choices.Part`.
-    visit : callable
-        Hands on the nodes one by one, in the order in which they are visited; what it does around each, it does around
-        the node's rules.
+    The nodes are in the order of execution. A value may be seeded more than once: its cotangents add up. Nothing flows
+    through values of `stop` to what they were computed from. If `sparse`, the cotangent of a source that rows are
+    gathered from may stay an `IndexedSlices`; if `pairwise`, what comes from several uses of a value is added in pairs
+    (`engine.aggregation`).
 
-    Returns
-    -------
-    list
-        A cotangent per source, None where no path leads from the source to a seeded value.
+    In seeds, a zero stands for an element that is not asked for (`engine.choices`), unless all are `ones`, or
+    `choices.Part` already. With `parts`, a cotangent with a choice on the way is given as a `choices.Part`. `visit`
+    hands on the nodes one by one, in the order in which they are visited; what it does around each, it does around the
+    node's rules.
     """
     raw, stop = not active.tapes, list(stop)
     kept = {id(s) for s in sources}
@@ -262,12 +245,9 @@ def _accumulate_pairs(cotangents: dict[int, Any], key: int, ct: Any) -> None:
 
 
 def require_one_number(name: str, targets: Sequence[Any], instead: str) -> None:
-    """Raise unless there is one target of one element: else their gradients would be added up.
+    """Raise a ShapeError unless there is one target of one element: else their gradients would be added up.
 
-    Raises
-    ------
-    ShapeError
-        (a ValueError) that names the targets' shapes, and what to use in place of the function `name`.
+    It names the targets' shapes, and what to use in place of the function `name`.
     """
     shapes = [shape_of(y) for y in targets]
     if [shape is not None and all(n == 1 for n in shape) for shape in shapes] != [True]:

@@ -22,22 +22,9 @@ from engine.slopes import with_slopes
 
 
 def recorded(fn: Callable[..., Any], *args: Any) -> tuple[Sequence[Node], tuple[Any, ...], Any]:
-    """Call `fn` and record what it does with its floating or complex arguments.
+    """Call `fn` and record what it does with its floating or complex arguments: the nodes, its inputs, and its outputs.
 
-    Parameters
-    ----------
-    fn : callable
-        ``fn(*values)`` returns a value or a nested structure of values.
-    *args : value or array
-        Raw ones become eager values first. No value may occur twice: a tape tells values apart by identity.
-
-    Returns
-    -------
-    nodes : sequence of Node
-    inputs : tuple of Value
-        What `fn` was called with.
-    outputs : value or structure
-        What it returned.
+    Raw arguments become eager values first. No value may occur twice: a tape tells values apart by identity.
     """
     inputs = tuple([as_value(a) for a in args])
     if len({id(x) for x in inputs}) < len(inputs):
@@ -57,19 +44,8 @@ def recorded(fn: Callable[..., Any], *args: Any) -> tuple[Sequence[Node], tuple[
 def vjp(fn: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], list[Any]]]:
     """The value of `fn` and the function that pulls a cotangent of it back to the arguments.
 
-    Parameters
-    ----------
-    fn : callable
-        ``fn(*values)`` returns a value or a nested structure of values.
-    *args : value or array
-
-    Returns
-    -------
-    out : value or structure
-        ``fn(*args)``.
-    pull : callable
-        ``pull(ct)``, with `ct` of the structure, shapes and dtypes of `out`, is a list of one cotangent per argument,
-        zeros where `out` does not depend on it.
+    ``pull(ct)``, with `ct` of the structure, shapes and dtypes of the value, is a list of one cotangent per argument,
+    zeros where the value does not depend on it.
 
     Examples
     --------
@@ -89,23 +65,9 @@ def vjp(fn: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], list[A
 
 
 def jvp(fn: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-    """The value of `fn` and its derivative along `tangents`.
+    """The value of `fn` and its derivative along `tangents`, of which None holds an argument fixed.
 
-    Parameters
-    ----------
-    fn : callable
-        ``fn(*values)`` returns a value or a nested structure of values.
-    primals : sequence of value or array
-        Where.
-    tangents : sequence of (value, array or None)
-        Along what: as many, of the same shapes and dtypes; None for an argument that is held fixed.
-
-    Returns
-    -------
-    out : value or structure
-        ``fn(*primals)``.
-    tangent : value or structure
-        Of the structure of `out`, zeros where it does not depend on the arguments.
+    The derivative has the structure of the value, and zeros where that does not depend on the arguments.
 
     Examples
     --------

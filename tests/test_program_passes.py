@@ -245,8 +245,8 @@ def test_values_are_made_found_and_dropped() -> None:
     assert code.uses() == {0: 1, one: 1, more.outputs[0]: 2, code.outputs[0]: 1} and code.uses([0])[0] == 2
     assert code.makers()[more.outputs[0]] is more
     assert code.drop_unused() == 1 and wave not in code.instructions and set(code.constants) == {one}
-    code.replace_values({more.outputs[0]: 0})
-    assert code.drop_unused() == 1 and not code.constants
+    code.outputs = (0,)
+    assert code.drop_unused() == 2 and not code.constants
     code.forget([one])
     assert code.new_value(code.avals[0]) not in code.makers() and one not in code.orders
 

@@ -79,28 +79,11 @@ def references(tapes: Sequence[Tape]) -> Counter[int]:
 
 
 class CallRecord:
-    """The part of a call that tapes are told.
+    """The part of a call that tapes are told, from the stopped tape of a first call, its operands and its results.
 
-    Values have numbers: first those given to the function, then those read from variables, the constants, and those
-    that its program makes.
-
-    Parameters
-    ----------
-    tape : FunctionTape
-        Stopped.
-    given : sequence of EagerTensor
-        The arguments and random draws of the first call.
-    results : sequence
-        What it returned.
-
-    Attributes
-    ----------
-    made : list of EagerTensor
-        What a program is to compute; to be forgotten when that is known.
-    read : list of Variable
-        Those whose values are operands.
-    results : list of (int, or None)
-        The numbers of what is returned; None for what is the same each time.
+    Values have numbers: first those given to the function, arguments and random draws, then those read from variables
+    (`read`), the constants, and those that its program makes: `made`, to be forgotten when the program is there.
+    `results` are the numbers of what is returned; None for what is the same each time.
 
     Raises
     ------
@@ -155,20 +138,9 @@ class CallRecord:
         return True
 
     def tell(self, given: Sequence[EagerTensor], read: Sequence[EagerTensor], made: Sequence[Any]) -> list[Any]:
-        """Let the tapes that record this thread know of a call.
+        """Let the tapes that record this thread know of a call; the result are the values, by number.
 
-        Parameters
-        ----------
-        given : sequence of EagerTensor
-        read : sequence of EagerTensor
-            What each of the variables held.
-        made : sequence of array
-            What the program has computed.
-
-        Returns
-        -------
-        list
-            The values, by number.
+        `read` is what each of the variables held, `made` what the program has computed.
         """
         tensors = [read[i] if is_own else wrap(read[i]._array) for i, is_own in self._tensors]
         values = [*given, *tensors, *self._constants, *map(wrap, made)]
@@ -180,13 +152,7 @@ class CallRecord:
 
 
 def _step(node: Node, number: dict[int, int]) -> tuple[Any, ...]:
-    """A node with numbers for values.
-
-    Raises
-    ------
-    Untraceable
-        If it may be another one in other calls.
-    """
+    """A node with numbers for values; Untraceable if it may be another one in other calls."""
     if node.op is custom_call:
         raise Untraceable("the rule of a custom_gradient knows the tensors of the call that made it")
     if node.op.stateful or not all(type(x) is EagerTensor for x in node.outputs):

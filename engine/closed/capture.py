@@ -26,32 +26,13 @@ class Region:
     """The nodes that a Python function has added to a graph, about to become a closed function.
 
     A constant depends on nothing. So it belongs to the graph around, wherever it was made, and is taken from there like
-    any other value: it can be fed, and differentiated. Rules of custom gradients are closed (`closed_rule`).
+    any other value: it can be fed, and differentiated. Rules of custom gradients are closed (`closed_rule`), inside of
+    which they can be differentiated `orders` times.
 
-    Parameters
-    ----------
-    nodes : sequence of Node
-        The graph's nodes from the first one that the function added.
-    bound : sequence of Symbol
-        Its own parameters (loop variables), placeholders of the graph.
-    results : sequence of Symbol
-    effects : sequence of Node
-        What must run besides.
-    waits_for : callable
-        ``waits_for(node)``: the nodes that must run before it (control dependencies).
-    orders : int
-        How often custom gradients inside can be differentiated.
-
-    Attributes
-    ----------
-    captured : dict
-        ``id(symbol) -> symbol`` of what it takes from the graph around it.
-    handles : dict
-        ``id(handle) -> handle`` of the variables it reads or assigns to.
-    assigned : set of int
-        The identities of the handles of those it assigns to.
-    after : list of Node
-        What must run before all of it.
+    `nodes` are the graph's from the first one that the function added, `bound` its own parameters (loop variables),
+    `effects` what must run besides; ``waits_for(node)`` are the nodes that must run before it. What it takes from the
+    graph around is `captured`; it reads or assigns to the variables of `handles`, by ``id``, the latter if they are
+    `assigned`; `after` must run before all of it.
     """
 
     def __init__(
@@ -148,13 +129,8 @@ class Region:
 def in_order(nodes: Sequence[Node]) -> list[Node]:
     """The nodes, each behind those that make its operands, otherwise as they stand.
 
-    A rule of a custom gradient may use what the program computes only after the call. Reads and assignments of a
-    variable keep their order.
-
-    Raises
-    ------
-    UnimplementedError
-        If a rule uses a value that is computed from the result of its call.
+    A rule of a custom gradient may use what the program computes only after the call; it is refused if it uses a value
+    that is computed from the result of its call. Reads and assignments of a variable keep their order.
     """
     before = _must_precede(nodes)
     placed: set[int] = set()

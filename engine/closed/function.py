@@ -119,44 +119,21 @@ def _where(node: Node) -> str:
 class ClosedFunction:
     """A closed function from values to values.
 
-    Parameters
-    ----------
-    trace : Trace
-        That of all its symbols; a `Body`, if nodes are to know where they were made.
-    parameters : sequence of Symbol
-        What it is given values for: they are not computed. Placeholders, mostly.
-    results : sequence of Symbol
-    nodes : sequence of Node, optional
-        What must run, in the order of execution; by default what the results need, and effects such as assertions.
-    avals : sequence of Aval, optional
-        Of the parameters, which its program is for; by default what the symbols know.
-    captures : sequence of int
-        Where its arguments come from: the numbers of values of a recording or a path, which its caller has.
-    contents : mapping of int to array, optional
-        Numbers of values and the contents for which alone it holds.
-    form : structure of (int, or None), optional
-        What the results are to the caller: a number stands for the result, None for what there is none of. The blocks
-        of a Jacobian are lists of rows, ``[target][source]``.
-    plan : object
-        What it carries out, if it is a Jacobian.
-    store : Store, optional
-        Where the values of variables are, if it reads or writes any.
-    after : mapping of int to handle, optional
-        Results that are what variables hold after the run, if it assigns to them.
-    owned : bool
-        Whether its results are the caller's alone, in memory of their own.
-    **lowering
-        Further arguments of `lower`, for all its programs. By default nothing is known of how arguments lie in memory.
+    Its results, as its parameters, are symbols of one trace, a `Body` if nodes are to know where they were made. Values
+    are given for the parameters, placeholders mostly, which are not computed. `nodes` are what must run, in the order
+    of execution; by default what the results need, and effects such as assertions. `avals`, by default what the symbols
+    know, is what its program is for.
 
-    Attributes
-    ----------
-    nodes : list of Node
-    reads : list
-        The store's keys of the variables that its program reads, once there is one.
-    locks : tuple of Lock
-        Of the variables that it writes, once there is a program.
-    steps : (int, bool)
-        How many steps the last loop had whose body it is, and whether the one before had as many.
+    It may be one of a recording or a path: then `captures` are the numbers of the values that are its arguments, and it
+    holds for some `contents` alone, by number. `form` is what the results are to the caller: a number stands for the
+    result, None for what there is none of; the blocks of a Jacobian, whose `plan` it carries out, are lists of rows,
+    ``[target][source]``.
+
+    The `store` has the values of variables that it reads or writes; `after` are results that variables hold after the
+    run, with their handles. Once there is a program, `reads` and `locks` are the store's keys of those it reads and the
+    locks of those it writes. Results are the caller's alone, in memory of their own, if `owned`. Further arguments are
+    those of `lower`, for all its programs; by default nothing is known of how arguments lie in memory. `steps` is how
+    many steps the last loop had whose body it is, and whether the one before had as many.
     """
 
     _program: Program | None = None
@@ -274,19 +251,9 @@ class ClosedFunction:
     def execute(self, arguments: list[Any], read: Callable[..., list[Any]] | None = None, held: bool = False) -> Any:
         """Its results for arrays; what it reads is read before, what it writes is written after, as one step.
 
-        Parameters
-        ----------
-        arguments : list of array
-            As `avals` says. It is used up.
-        read : callable, optional
-            ``read(reads)``: the values of variables, in place of what the store has.
-        held : bool
-            Whether this thread holds the `locks`.
-
-        Returns
-        -------
-        sequence of array, or None
-            None if a variable has no longer the shape that the program was made for.
+        The arguments are used up. ``read(reads)`` gives the values of variables, in place of what the store has; `held`
+        says that this thread holds the `locks`. None if a variable has no longer the shape that the program was made
+        for.
         """
         program = self._program or self._make_program()
         if self.locks and not held:
@@ -322,12 +289,9 @@ class ClosedFunction:
 
     @property
     def ops(self) -> OpList:
-        """Its ops, to be applied one by one to eager values: what a tape records has to be ops.
+        """Its ops, to be applied one by one to eager values; TypeError if these may be others each time (`OpList`).
 
-        Raises
-        ------
-        TypeError
-            If these may be others each time (`OpList`).
+        What a tape records has to be ops.
         """
         if self._ops is None:
             most = self._lowering.get("fold_limit", FOLD_LIMIT)
@@ -429,31 +393,16 @@ class ClosedFunction:
         program: Program | None = None,
         writes: tuple[tuple[int, bool], ...] = (),
     ) -> tuple[int, list[Any], list[np.ndarray]] | None:
-        """Run it natively once for each step, as long as `cond` holds.
+        """Run it natively once for each step, as long as `cond`, of the same operands, holds.
 
-        Parameters
-        ----------
-        operands : sequence of array
-            What is carried from step to step, then sequences, of which each step takes the row of its number, then
-            what stays.
-        carries, sequences : int
-            How many there are.
-        steps : range
-            The numbers of the steps, up or down by one.
-        cond : ClosedFunction, optional
-            Of the same operands; there are no sequences then.
-        before : int
-            How many rows to leave free for steps before these, in each stack.
-        program : Program, optional
-            What runs in place of it, with a place and an entry behind its results for each of `writes`.
-        writes : tuple of (int, bool)
-            Carries of which it writes entries, and whether these are added to what is there.
+        The operands are what is carried from step to step, then sequences, of which each step takes the row of its
+        number (there are none with `cond`), then what stays. Steps go up or down by one; in each stack, `before` rows
+        are left free for steps before these. In place of it, `program` may run, with a place and an entry behind its
+        results for each of `writes`: carries, and whether entries are added to what is there.
 
-        Returns
-        -------
-        tuple or None
-            How many steps there were, what they carried to the end, and their other results, stacked by number; None
-            if Python must run them: no table has been made yet, or it is for operands of another form, or calls Python.
+        The result is how many steps there were, what they carried to the end, and their other results, stacked by
+        number. None if Python must run them: no table has been made yet, or it is for operands of another form, or
+        calls Python.
         """
         start, stop = carries, carries + sequences
         key = tuple([(x.shape[1:] if start <= i < stop else x.shape, x.dtype) for i, x in enumerate(operands)])
@@ -470,13 +419,7 @@ class ClosedFunction:
         return self.derived(key, lambda: tuple(r.aval for r in build(given, self.inline).results))
 
     def fixed(self, arrays: Mapping[int, Any]) -> ClosedFunction:
-        """It without some parameters, which hold the given arrays: constants, which its programs can fold.
-
-        Parameters
-        ----------
-        arrays : mapping of int to array
-            By index of the parameter. They must not be changed.
-        """
+        """It without some parameters, which hold the given arrays: constants, which its programs can fold."""
         key = tuple([(i, *_identity(a)) for i, a in arrays.items()])
         found = self._fixed.get(key)
         if found is None:
@@ -556,26 +499,12 @@ class ClosedFunction:
         seeded: Sequence[int] = (),
         whole: frozenset[int] = frozenset(),
     ) -> tuple[ClosedFunction, list[bool]]:
-        """Its reverse walk.
+        """Its reverse walk, from cotangents of `given` results to those of `wanted` parameters.
 
-        Parameters
-        ----------
-        wanted : sequence of int
-            Parameters whose cotangents are wanted.
-        given : sequence of int
-            Results whose cotangents are given.
-        seeded : sequence of int
-            Wanted parameters of whose cotangents something is known already; it is added up with the rest.
-        whole : frozenset of int
-            Results in whose cotangents a zero is a number like others. In those of the rest it stands for an element
-            that was not chosen (`engine.choices`).
-
-        Returns
-        -------
-        ClosedFunction
-            ``(parameters, cotangents of given, cotangents of seeded) -> cotangents of wanted``.
-        connected : list of bool
-            Per wanted parameter, whether a path leads to it.
+        It is ``(parameters, cotangents of given, cotangents of seeded) -> cotangents of wanted``, and with it comes per
+        wanted parameter whether a path leads to it. Of `seeded` ones something is known already, which is added up with
+        the rest. In cotangents of `whole` results a zero is a number like others; in those of the rest it stands for an
+        element that was not chosen (`engine.choices`).
         """
         return self.reverse_walk(wanted, given, seeded, whole)[:2]
 
@@ -620,14 +549,10 @@ class ClosedFunction:
     def pushforward(
         self, given: Sequence[int], targets: Sequence[int], whole: frozenset[int] = frozenset()
     ) -> tuple[ClosedFunction, list[bool]]:
-        """Its forward walk; `whole` are parameters in whose tangents a zero is a number like others (see `pullback`).
+        """Its forward walk, ``(parameters, tangents of given) -> (results, tangents of targets)``.
 
-        Returns
-        -------
-        ClosedFunction
-            ``(parameters, tangents of given) -> (results, tangents of targets)``.
-        connected : list of bool
-            Per target, whether it has a tangent.
+        With it comes per target whether it has a tangent. `whole` are parameters in whose tangents a zero is a number
+        like others (see `pullback`).
         """
         return self.forward_walk(given, targets, whole)[:2]
 
@@ -661,24 +586,10 @@ class ClosedFunction:
     def batched(
         self, flags: Sequence[bool], avals: Sequence[Aval], size: int, full: Sequence[bool] | None = None
     ) -> tuple[ClosedFunction, list[bool]]:
-        """It applied to many arguments at once.
+        """It applied to many arguments at once, those with flags; and which results have the batch axis.
 
-        Parameters
-        ----------
-        flags : sequence of bool
-            Which parameters have the batch axis in front.
-        avals : sequence of Aval
-            Of the arguments, batch axis included.
-        size : int
-            Of the batch.
-        full : sequence of bool, optional
-            Which results must have the batch axis; by default those that depend on the batch.
-
-        Returns
-        -------
-        ClosedFunction
-        batched : list of bool
-            Which results have the batch axis.
+        The avals are those of the arguments, batch axis included. Results of `full` must have it; by default those do
+        that depend on the batch.
         """
 
         def walk(body: Body, values: Sequence[Any]) -> tuple[list[Any], list[bool]]:
@@ -719,19 +630,8 @@ def with_fixed(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Operands and parameters of an op with the constants among its captures inside its closed functions.
 
-    Parameters
-    ----------
-    inputs : sequence
-        The op's operands.
-    arrays : mapping of int to array
-        By index of the operand, those that are constants.
-    params : dict
-    names : sequence of str
-        The parameters that are closed functions of the operands.
-    first : int
-        Index of the first capture.
-    ahead : int
-        How many operands are no parameters of the closed functions; they come first.
+    `arrays` are those operands that are constants, by index. The parameters of `names` are closed functions of the
+    operands; captures start at index `first`, and `ahead` operands in front are no parameters of theirs.
     """
     chosen = {i: a for i, a in arrays.items() if i >= first}
     if not chosen:

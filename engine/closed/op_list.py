@@ -16,20 +16,9 @@ from engine.core.trace import constant
 
 
 class OpList:
-    """Ops in the order of execution, which take values by number.
+    """Ops in the order of execution, which take values by number: given symbols make wanted ones, all of known shapes.
 
-    Numbers count the values given, the constants, then the results as they come.
-
-    Parameters
-    ----------
-    nodes : sequence of Node
-        On symbols of one trace, all of known shapes.
-    given : sequence of Symbol
-        What values will be given for.
-    wanted : sequence of Symbol
-        What to compute.
-    most : int
-        Bytes of the largest constant that is kept.
+    Numbers count the values given, the constants (of `most` bytes at the most), then the results as they come.
 
     Raises
     ------

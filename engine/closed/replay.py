@@ -72,20 +72,11 @@ def arrays_of(values: list[Any], places: list[int]) -> list[Any]:
 
 
 class Structure:
-    """A recording seen as a key, with its values numbered in the order in which they appear.
+    """A recording seen as a key, equal for equal structures, with its values numbered as they appear.
 
-    Attributes
-    ----------
-    key : hashable
-        Equal for equal structures; of a recording in C, no tuple but numbers.
-    values : list of Value
-        By number.
-
-    Raises
-    ------
-    AttributeError, TypeError
-        If the recording holds something that has no structure to compare: symbols, batches, or a function among the
-        parameters (`custom_gradient`), which must be asked anew each time.
+    The key of a recording in C is no tuple but numbers. There is an AttributeError or TypeError if the recording holds
+    something that has no structure to compare: symbols, batches, or a function among the parameters
+    (`custom_gradient`), which must be asked anew each time.
     """
 
     __slots__ = ("_slots", "key", "values")

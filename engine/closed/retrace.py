@@ -18,23 +18,10 @@ from engine.core.value import aval_of
 
 
 class Retrace:
-    """Nodes in a trace of their own.
+    """Nodes in a trace of their own, with the symbols for the values that they take and make, in order.
 
-    Parameters
-    ----------
-    nodes : sequence of Node
-    values : sequence
-        What the nodes take and make. Shapes become constants, all others placeholders.
-    fold_limit : int
-        Bytes of the largest constant that programs hold.
-
-    Attributes
-    ----------
-    trace : Trace
-    symbols : list of Symbol
-        For each of the values.
-    nodes : list of Node
-        On symbols.
+    Shapes become constants, all others placeholders; `fold_limit` is the bytes of the largest constant that programs
+    hold.
     """
 
     def __init__(self, nodes: Sequence[Node], values: Sequence[Any], fold_limit: int) -> None:
@@ -55,20 +42,11 @@ class Retrace:
         every: bool = False,
         **how: Any,
     ) -> ClosedFunction:
-        """The closed function that computes `wanted`. It captures values by their numbers.
+        """The closed function that computes `wanted`, values of the trace and arrays.
 
-        Parameters
-        ----------
-        wanted : sequence of value
-            Those of the trace, and arrays.
-        further : sequence of Symbol
-            Placeholders that it takes besides, after the values.
-        orders : sequence of Order, optional
-            How these lie in memory, if that is known.
-        every : bool
-            Whether it captures all values, shapes too, needed or not: so its ops are those that the walk applies.
-        **how
-            Further arguments of `ClosedFunction`.
+        It captures values by their numbers. Behind these it takes `further` placeholders; `orders` says how these lie
+        in memory, if that is known. If `every`, it captures all values, shapes too, needed or not: so its ops are those
+        that the walk applies. `how` goes to `ClosedFunction`.
         """
         wanted = [self.trace.operand(w) for w in wanted]
         own = {id(s) for s in (*self.symbols, *further)} if every else set()
@@ -79,12 +57,5 @@ class Retrace:
         parameters = [*[self.symbols[k] for k in captures], *further]
         known = [*[self._orders[k] for k in captures], *(orders or [Order.UNKNOWN] * len(further))]
         return ClosedFunction(
-            self.trace,
-            parameters,
-            wanted,
-            steps,
-            captures=captures,
-            orders=known,
-            fold_limit=self._fold_limit,
-            **how,
+            self.trace, parameters, wanted, steps, captures=captures, orders=known, fold_limit=self._fold_limit, **how
         )

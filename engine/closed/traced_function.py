@@ -32,24 +32,11 @@ MOST_NODES = 100_000
 
 
 class TracedFunction:
-    """A function's doings, to be done again with other arguments.
+    """A function's doings, recorded by a tape, to be done again with other arguments.
 
-    Parameters
-    ----------
-    tape : FunctionTape
-        Stopped.
-    arguments : sequence of EagerTensor
-        What the function was given.
-    result : structure
-        What it returned: tensors, variables, and what is the same each time.
-
-    Attributes
-    ----------
-    draws : bool
-        Whether it draws random numbers.
-    record : CallRecord, str or None
-        What tapes around a call are told; or why it runs as Python while they record. None if it assigns to trainable
-        variables, as training steps do: usual tapes watch these, so nothing is made ready for them.
+    The result is a structure of tensors, variables, and what is the same each time. `draws` says whether it draws
+    random numbers. `record` is what tapes around a call are told, or why it runs as Python while they record; None if
+    it assigns to trainable variables, as training steps do: usual tapes watch these, so nothing is made ready for them.
 
     Raises
     ------
@@ -115,11 +102,8 @@ class TracedFunction:
     def _repeat_needed(self, tape: FunctionTape, of: dict[int, Any], ends: Sequence[Any]) -> None:
         """Add the nodes that values are computed from, and look at those whose shapes Python has seen.
 
-        Raises
-        ------
-        Untraceable
-            If a shape that Python has seen may be another one. Called with symbols, the function would see None there,
-            and might choose otherwise.
+        It is Untraceable if such a shape may be another one. Called with symbols, the function would see None there,
+        and might choose otherwise.
         """
         try:
             self._repeat(_needed(tape.everything(), ends), of)
@@ -163,10 +147,7 @@ class TracedFunction:
     def __call__(self, arguments: Sequence[EagerTensor]) -> Any:
         """The function's result for other arguments of the same shapes and dtypes; an error changes nothing.
 
-        Raises
-        ------
-        Untraceable
-            If tapes record that must see Python run.
+        It is Untraceable if tapes record that must see Python run.
         """
         if active.tapes:
             if not isinstance(self.record, CallRecord) or not self.record.fits(active.tapes):

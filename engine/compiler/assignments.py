@@ -18,39 +18,22 @@ from engine.ops.scatter import tensor_scatter_update_op
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """The value that a program's results give a variable.
-
-    Attributes
-    ----------
-    handle : Value
-        The variable's.
-    in_part : bool
-        Whether there are two results for it, index vectors and the entries that they name, to be written into its
-        value; else there is one, the new value.
-    """
+    """The value that a program's results give a variable."""
 
     handle: Any
+    """The variable's."""
     in_part: bool = False
+    """Whether there are two results for it, index vectors and the entries that they name, to be written into its
+    value; else there is one, the new value."""
 
 
 def assignments(
-    changed: Sequence[tuple[Any, int]],
-    initial: Mapping[int, int],
-    code: Code,
-    wanted: Sequence[int],
+    changed: Sequence[tuple[Any, int]], initial: Mapping[int, int], code: Code, wanted: Sequence[int]
 ) -> tuple[list[Assignment], list[int]]:
     """The assignments, and the value ids of their results.
 
-    Parameters
-    ----------
-    changed : sequence of (handle, value id)
-        The variables assigned to, and their new values.
-    initial : mapping
-        ``id(handle) -> value id`` of the variables' values before the run, which may be changed in part.
-    code : Code
-        What computes them.
-    wanted : sequence of int
-        The value ids of the program's other results.
+    `changed` are the variables assigned to, with the value ids of their new values, `initial` those of what they held
+    before the run, which may be changed in part, by ``id(handle)``; `wanted` are the program's other results.
     """
     made: list[Assignment] = []
     results: list[int] = []

@@ -22,10 +22,8 @@ _FEW = 64
 def examine(nodes: Sequence[Node], inputs: Sequence[tuple[Any, Aval]], state_aval: Callable[[Any], Aval]) -> list[Aval]:
     """Raise if what nodes are given does not fit together; the arguments are those of `lower`.
 
-    Returns
-    -------
-    list of Aval
-        What was found of all values; none if some op stands for others, which may be others for other shapes.
+    The result is what was found of all values; it is empty if some op stands for others, which may be others for other
+    shapes.
     """
     examination = _Examination(state_aval)
     avals = {id(symbol): aval for symbol, aval in inputs}

@@ -87,14 +87,9 @@ class _Lane:
 def placed(values: Mapping[K, Needed], most: float = float("inf")) -> tuple[dict[K, int], int]:
     """Offsets in one block of memory, and its size: what is needed at the same time does not overlap.
 
-    Values of one size take the places of each other, that used last first, for it is in the cache. What finds none
-    goes where a larger value lies at other times, and behind all if there is no such place. So the block is never
-    larger than it would be if each size had places of its own.
-
-    Parameters
-    ----------
-    most : float
-        Bytes that the block may have: what does not fit gets no offset.
+    Values of one size take the places of each other, that used last first, for it is in the cache. What finds none goes
+    where a larger value lies at other times, and behind all if there is no such place. So the block is never larger
+    than it would be if each size had places of its own. What does not fit into `most` bytes gets no offset.
 
     Examples
     --------

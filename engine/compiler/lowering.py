@@ -64,77 +64,36 @@ _COMPUTED = 8
 
 @dataclass(slots=True)
 class Application:
-    """An op on values, which rewrites look at.
-
-    Attributes
-    ----------
-    op, inputs, params, avals, results
-        What is applied to what, what is known of the operands, and what is known of the results.
-    key : tuple, optional
-        What makes another application equal to this one.
-    """
+    """An op on values, which rewrites look at."""
 
     op: Op
     inputs: tuple[int, ...]
     params: dict[str, Any]
     avals: Sequence[Aval]
     results: Any
+    """The op, its operands, and knowledge of these and of the results."""
     key: Any = None
+    """Equal for equal applications."""
 
 
 class Rewrite(NamedTuple):
-    """One row of the table of rewrites.
-
-    Attributes
-    ----------
-    name : str
-        The pass that it belongs to.
-    looks_at : callable
-        Whether it looks at an op.
-    apply : callable
-        ``apply(lowering, application)``: value ids of the results, or None.
-    exact : str
-        Why it changes no bit.
-    detail : str
-        Which one it is of several of one pass.
-    """
+    """One row of the table of rewrites."""
 
     name: str
+    """The pass that it belongs to."""
     looks_at: Callable[[Op], bool]
+    """Whether it looks at an op."""
     apply: Callable[[Lowering, Application], tuple[int, ...] | None]
+    """``apply(lowering, application)``: value ids of the results, or None."""
     exact: str
+    """Why it changes no bit."""
     detail: str = ""
+    """Which one it is of several of one pass."""
 
 
 @dataclass(kw_only=True)
 class Lowering(Code, ValueTable):
-    """The state of one lowering, and the instructions so far.
-
-    Attributes
-    ----------
-    ids : dict
-        ``id(symbol) -> value id``.
-    current : dict
-        ``id(handle) -> value id`` holding the variable's value at this point.
-    reads : dict
-        ``id(handle) -> (handle, value id)`` of the state inputs, in the order of first use.
-    assigned : dict
-        ``id(handle) -> handle`` of the variables assigned to.
-    structures : dict
-        What is known of the contents of a value.
-    before_reshape : dict
-        ``value id -> value id`` of what it is a reshape of, if both have the same memory.
-    node : Node
-        The node being lowered.
-    inside : str
-        Where in the user's program a node was made that stands in a closed function in place of that one.
-    parts : bool
-        Whether a small part of something is all that is taken of it, so that most of it may be needless.
-    first : dict
-        ``(shape, dtype) -> value id`` of the first value of that shape and dtype.
-    rewrites : dict
-        Those that look at an op, as they are asked for.
-    """
+    """The state of one lowering, and the instructions so far."""
 
     passes: Collection[str]
     describe: Callable[[Node], str]
@@ -142,18 +101,29 @@ class Lowering(Code, ValueTable):
     fold_limit: int
     folded_bytes: int = 0
     ids: dict[int, int] = field(default_factory=dict)
+    """``id(symbol) -> value id``."""
     current: dict[int, int] = field(default_factory=dict)
+    """``id(handle) -> value id`` holding the variable's value at this point."""
     reads: dict[int, tuple[Any, int]] = field(default_factory=dict)
+    """``id(handle) -> (handle, value id)`` of the state inputs, in the order of first use."""
     assigned: dict[int, Any] = field(default_factory=dict)
+    """``id(handle) -> handle`` of the variables assigned to."""
     seen: dict[Any, tuple[int, ...]] = field(default_factory=dict)
     report: dict[str, int] = field(default_factory=dict)
     structures: dict[int, Structure] = field(default_factory=dict)
+    """Knowledge of the contents of a value."""
     before_reshape: dict[int, int] = field(default_factory=dict)
+    """``value id -> value id`` of what it is a reshape of, if both have the same memory."""
     first: dict[Any, int] = field(default_factory=dict)
+    """``(shape, dtype) -> value id`` of the first value of that shape and dtype."""
     rewrites: dict[Op, tuple[Rewrite, ...]] = field(default_factory=dict)
+    """Those that look at an op, as they are asked for."""
     node: Any = None
+    """The node being lowered."""
     inside: str = ""
+    """Where in the user's program a node was made that stands in a closed function in place of that one."""
     parts: bool = False
+    """Whether a small part of something is all that is taken of it, so that most of it may be needless."""
 
     def new_value(self, aval: Aval, order: Order = Order.UNKNOWN) -> int:
         """The id of a new value."""
@@ -508,12 +478,7 @@ REWRITES = (
         )
         for one in SIMPLIFICATIONS
     ],
-    Rewrite(
-        "constant_folding",
-        lambda op: True,
-        Lowering.folded,
-        "the same kernel computes it, while lowering",
-    ),
+    Rewrite("constant_folding", lambda op: True, Lowering.folded, "the same kernel computes it, while lowering"),
     Rewrite(
         "shape_specialization",
         lambda op: _is_single(op) and op.specialize is not None,
@@ -579,27 +544,13 @@ def lower(
 ) -> tuple[Program, list[Any], list[Assignment]]:
     """Compile nodes for inputs of given avals.
 
-    Parameters
-    ----------
-    nodes : sequence of Node
-        What must run, in the order of execution (`needed_nodes`).
-    inputs : sequence of (Symbol, Aval)
-        Symbols whose values are given, with their concrete avals. For a variable's handle it is what all reads give,
-        up to the first assignment.
-    outputs : sequence of Symbol
-        Symbols whose values are wanted.
-    orders : sequence of Order, optional
-        How the given values lie in memory; by default in C order.
-    state_aval : callable
-        The concrete aval of a variable's value, given its handle.
-    describe : callable
-        Where a node comes from, for error messages.
-    passes : collection of str
-        Which of `engine.compiler.pipeline.PIPELINE` to apply, by name.
-    fold_limit : int
-        How many bytes a folded constant may have, if none of its operands is as large.
-    put_off : bool
-        Whether the program may leave products among its outputs to be computed (`Program.products`).
+    The nodes must run, in the order of execution (`needed_nodes`). Inputs are symbols whose values are given, with
+    their concrete avals, and lie in memory by `orders`, by default in C order; for a variable's handle it is what all
+    reads give, up to the first assignment. ``state_aval(handle)`` is the concrete aval of a variable's value,
+    ``describe(node)`` where it comes from, for error messages. `passes` are those of
+    `engine.compiler.pipeline.PIPELINE` to apply, by name. A folded constant may have `fold_limit` bytes, if none of its
+    operands is as large. If `put_off`, the program may leave products among its outputs to be computed
+    (`Program.products`).
 
     Returns
     -------

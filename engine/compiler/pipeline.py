@@ -29,30 +29,20 @@ from engine.compiler.program import Program
 
 @dataclass(frozen=True)
 class Pass:
-    """One row of the table.
-
-    Attributes
-    ----------
-    name : str
-        The key in ``passes=`` and in `Program.report`.
-    level : str
-        What it looks at: ``"node"``, ``"state"``, ``"program"`` or ``"buffers"``.
-    summary : str
-        What it does, in one sentence.
-    apply : callable, optional
-        Changes a program and returns how many values or instructions it changed. None where lowering applies the pass.
-    exact : bool
-        Whether it changes no bit.
-    default : bool
-        Whether it is applied unless a caller says otherwise.
-    """
+    """One row of the table."""
 
     name: str
+    """The key in ``passes=`` and in `Program.report`."""
     level: str
+    """The things it looks at: ``"node"``, ``"state"``, ``"program"`` or ``"buffers"``."""
     summary: str
+    """One sentence about what it does."""
     apply: Callable[[Program], int] | None = None
+    """Changes a program and gives the number of values or instructions changed; None where lowering applies it."""
     exact: bool = True
+    """Whether it changes no bit."""
     default: bool = True
+    """Whether it is applied unless a caller says otherwise."""
 
 
 def run_pipeline(program: Program, passes: Collection[str]) -> None:

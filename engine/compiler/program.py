@@ -33,50 +33,31 @@ _rows = functools.partial(buffer_pool.empty, least=0)
 
 @dataclass(slots=True)
 class Program(Code):
-    """A compiled trace.
-
-    Attributes
-    ----------
-    report : dict
-        What each pass did: its name to the number of values or instructions that it removed or changed.
-    inline : bool
-        Whether to write out kernels as `Op.inline` says.
-    buffers : BufferAssignment, optional
-        Where to write large results.
-    stages : dict
-        What lowering (``"lowering"``) and each pass behind it left: instructions, or their size once it was pickled.
-    native : callable, optional
-        What runs the program in the native executor, if anything does (`engine.executor`).
-    updates : sequence of Update
-        What its caller does with results, once it has succeeded; positions count from the first that was not asked for.
-    products : dict
-        By the positions of results that are not the value asked for but the first factor of a product that is: the
-        position of the second factor, which follows the results asked for, and the product.
-    """
+    """A compiled trace."""
 
     report: dict[str, int] = field(default_factory=dict)
+    """By name of each pass, the number of values or instructions that it removed or changed."""
     inline: bool = False
+    """Whether to write out kernels as `Op.inline` says."""
     buffers: BufferAssignment | None = None
+    """Where to write large results."""
     stages: dict[str, list[Instruction] | Size] = field(default_factory=dict)
+    """Instructions left by lowering (``"lowering"``) and each pass behind it, or their size once it was pickled."""
     native: Callable[..., Any] | None = None
+    """Its form in the native executor, if there is one (`engine.executor`)."""
     updates: Sequence[Update] = ()
+    """Made by its caller of results, once it has succeeded; positions count from the first that was not asked for."""
     products: Mapping[int, tuple[int, Product]] = field(default_factory=dict)
+    """By the positions of results that are not the value asked for but the first factor of a product that is: the
+    position of the second factor, which follows the results asked for, and the product."""
     _staged: bool = False
     _compiled: tuple[Callable[..., Any], BufferAssignment | None] | None = None
     _owners: set[int] | None = None
 
     def __call__(self, *arguments: Any) -> Sequence[Any]:
-        """Run the program.
+        """Run the program on arrays, one per input, of the shape and dtype it was compiled for.
 
-        Parameters
-        ----------
-        *arguments : array
-            One per input, of the shape and dtype it was compiled for.
-
-        Returns
-        -------
-        tuple or list of array
-            Results may share memory with arguments and constants; those of a list are nobody else's.
+        Results may share memory with arguments and constants; those of a list are nobody else's.
         """
         if self.native is not None:
             return self.native(*arguments)

@@ -69,19 +69,10 @@ class Memory:
 
 
 def verify(program: Checked, after: str) -> None:
-    """Check all that can be said of a program.
+    """Check all that can be said of a program, or raise IllegalProgram, which says `after` what it was found.
 
     Each value is written once, before it is used, and has the dtype and shape that its op says. Memory that is shared
     is large enough, and nobody reads a value whose memory has been used again, or of which a part is missing.
-
-    Parameters
-    ----------
-    after : str
-        What has been done to it, for the message.
-
-    Raises
-    ------
-    IllegalProgram
     """
     try:
         avals, known = program.avals, (*program.inputs, *program.constants)

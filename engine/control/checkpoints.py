@@ -57,13 +57,7 @@ def runs(steps: int, states: int) -> int:
 
 
 def limited(name: str, max_bytes: Any) -> dict[str, Any]:
-    """The parameter of a loop whose gradient keeps within a limit; empty if it is None.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If it is neither None nor a positive integer.
-    """
+    """The parameter of a loop whose gradient keeps within a limit, a positive integer; empty if it is None."""
     if max_bytes is None:
         return {}
     if isinstance(max_bytes, (bool, np.bool_)) or not isinstance(max_bytes, (int, np.integer)) or max_bytes < 1:
@@ -76,28 +70,11 @@ def limited(name: str, max_bytes: Any) -> dict[str, Any]:
 class Checkpointed(Recipe):
     """``(carries, numbers of steps, sequences, captures, what the walk starts with) -> cotangents``, within a limit.
 
-    Where it is differentiated itself, or applied to a batch, all states are kept.
-
-    Parameters
-    ----------
-    scan : callable
-        `scan_op`.
-    body : ClosedFunction
-        That of the loop, which gives the carries first.
-    carries, sequences : int
-        How many there are, without the numbers of the steps.
-    number : Aval
-        Of such a number, which nothing depends on.
-    keeping : ClosedFunction
-        The body with the carries, and behind them what the walk needs of each step.
-    step : ClosedFunction
-        A step of the walk back.
-    ends : tuple of int
-        How many values the walk carries, and how many sequences it is given.
-    read : sequence of int
-        The sequences of the loop that it reads.
-    needed : (sequence of int, sequence of Aval)
-        The carries that the walk needs of each step, and what else.
+    Where it is differentiated itself, or applied to a batch, all states are kept. `scan` is `scan_op`; `body` gives the
+    carries first, `keeping` also what the walk needs of each step, behind them; `step` is a step of the walk back.
+    `number` is the aval of the number of a step, on which nothing depends. `ends` says how many values the walk
+    carries, and how many sequences it is given; `read` which sequences of the loop it reads; `needed` which carries it
+    needs of each step, and the avals of what else.
     """
 
     def __init__(
@@ -188,13 +165,7 @@ class Checkpointed(Recipe):
         return [c[part] for c in columns]
 
     def _states(self, state: Sequence[Any]) -> int:
-        """How many states may be kept besides the one at hand.
-
-        Raises
-        ------
-        ResourceExhaustedError
-            If there is no room for one more.
-        """
+        """How many states may be kept besides the one at hand; ResourceExhaustedError if there is room for none."""
         carries, others = self.needed
         row = sum(state[k].nbytes for k in carries) + sum(
             a.dtype.size * math.prod(d or 0 for d in a.shape or ()) for a in others

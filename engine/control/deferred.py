@@ -31,15 +31,10 @@ _CAPACITY = 64
 
 
 class Recipe:
-    """A recipe that makes a closed function for operands of known shapes. A subclass says how.
-
-    Attributes
-    ----------
-    reads : frozenset of int
-        The operands, integer scalars and vectors, of which it needs the contents too.
-    """
+    """A recipe that makes a closed function for operands of known shapes. A subclass says how."""
 
     reads: frozenset[int] = frozenset()
+    """The operands, integer scalars and vectors, of which it needs the contents too."""
 
     def __init__(self) -> None:
         self._kept: Cache[Any, ClosedFunction] = Cache(

@@ -31,14 +31,8 @@ _RANKS = (2, 1, 3, 4, 0)
 class Call(Recipe):
     """A call of an engine function.
 
-    Parameters
-    ----------
-    function : callable
-    arguments : structure
-        ``(args, kwargs)``; the leaves at `positions` are the operands.
-    positions : sequence of int
-    reads : frozenset of int
-        The operands whose contents the function needs.
+    `arguments` are ``(args, kwargs)``, whose leaves at `positions` are the operands; `reads` are those whose contents
+    it needs.
     """
 
     def __init__(
@@ -112,10 +106,7 @@ def deferred_call(
 ) -> Results:
     """The results of ``function(*args, **kwargs)``, which has raised `error`, as far as a graph can have them.
 
-    Raises
-    ------
-    NotKnownYet
-        The same error, if waiting does not help.
+    The same error is raised again if waiting does not help.
     """
     arguments = (list(args), kwargs)
     leaves = nest.flatten(arguments)

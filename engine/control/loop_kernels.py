@@ -35,13 +35,7 @@ def row_of(sequence: Aval) -> Aval:
 
 
 def length_of(sequences: Sequence[Aval]) -> int | None:
-    """How many rows sequences have, None if nobody knows.
-
-    Raises
-    ------
-    ShapeError
-        If they have different numbers of rows, or one is a scalar.
-    """
+    """How many rows sequences have, None if nobody knows; ShapeError if they differ, or one is a scalar."""
     for aval in sequences:
         if aval.shape == ():
             raise ShapeError("scan: what to loop over must have at least one dimension, got a scalar")
@@ -53,13 +47,7 @@ def length_of(sequences: Sequence[Aval]) -> int | None:
 
 
 def stacked(pieces: Sequence[np.ndarray], what: str) -> np.ndarray:
-    """The values of all iterations in one array; each piece holds those of some.
-
-    Raises
-    ------
-    UnimplementedError
-        If they have different shapes.
-    """
+    """The values of all iterations in one array; each piece holds those of some, all of one shape."""
     if len({piece.shape[1:] for piece in pieces}) > 1:
         shown = ", ".join(sorted({format_shape(piece.shape[1:]) for piece in pieces}))
         raise UnimplementedError(
@@ -140,16 +128,9 @@ def _empty(row: Aval) -> np.ndarray:
 def iterated(
     operands: Sequence[Any], cond: ClosedFunction, body: ClosedFunction, count: int
 ) -> tuple[Sequence[Operand], int, list[list[np.ndarray]]]:
-    """Run a while loop over `count` loop variables.
+    """Run a while loop over `count` loop variables: these at the end, the number of iterations, and pieces.
 
-    Returns
-    -------
-    state : sequence of array
-        The loop variables at the end.
-    done : int
-        The number of iterations.
-    pieces : list of list of array
-        Per further result of `body`: its values of some iterations, one after the other.
+    Per further result of `body`, these are its values of some iterations, one after the other.
     """
     found = _iterated(operands, cond, body, count)
     body.steps = found[1], found[1] == body.steps[0]

@@ -37,18 +37,9 @@ def worth_saving(
 ) -> list[Any]:
     """Values that a reverse walk computes anew of the step, which had better be saved.
 
-    Parameters
-    ----------
-    back : ClosedFunction
-        The reverse walk.
-    forward : set of int
-        Identities of those of its values that the step computes.
-    rows : sequence
-        Its parameters that are rows of sequences: these lie in C order.
-    steps : int or None
-        How many there are, None if nobody knows: then values may take as much memory as the carries.
-    carries : sequence
-        Those that are saved otherwise.
+    `forward` are the identities of those that the step computes, `rows` parameters of the walk that are rows of
+    sequences and lie in C order, `carries` what is saved otherwise. If nobody knows the number of steps, values may
+    take as much memory as these.
     """
     chosen = _chosen(back, forward, rows, False)
     if steps is None:

@@ -93,14 +93,8 @@ def _scan_vjp(
 class Saving(ClosedFunction):
     """A body with some of the carries that a step starts with, and of its values, as its last results.
 
-    Parameters
-    ----------
-    of : ClosedFunction
-        The body.
-    saved : tuple of int
-        The carries, and behind these all values (`values_of`), by number.
-    whole : bool
-        Whether it has all results of the body, not the carries alone.
+    `saved` are their numbers: the carries, and behind these all values (`values_of`). If `whole`, it has all results of
+    the body before them, not the carries alone.
     """
 
     def __init__(self, of: ClosedFunction, carries: int, saved: Sequence[int], whole: bool) -> None:
@@ -190,21 +184,12 @@ def pulled_back(
     operands: Sequence[Any], history: Callable[[Sequence[int]], tuple[Any, Sequence[Any]]], backwards: bool = False,
     history_cts: dict[int, Any] | None = None, steps: int | None = None, max_bytes: int | None = None,
 ) -> list[Any]:  # fmt: skip
-    """Cotangents of a loop's operands.
+    """Cotangents of a loop's operands, from those of the last carries, then of the stacked results.
 
-    Parameters
-    ----------
-    cts : sequence of value
-        Of the last carries, then of the stacked results.
-    history : callable
-        ``history(saved) -> (something with a row per iteration, the given carries at the start of all iterations)``,
-        and behind the carries the values of all iterations.
-    history_cts : dict
-        Cotangents of the stacked values that carries had at the start of the iterations.
-    steps : int, optional
-        The number of iterations.
-    max_bytes : int, optional
-        For the states that are kept: then `history` is asked for nothing but rows.
+    ``history(saved)`` gives something with a row per iteration, and the given carries at the start of all iterations,
+    behind them the values of all iterations; `history_cts` are cotangents of the former. `steps` is the number of
+    iterations, if it is known; `max_bytes` a limit for the states that are kept: then `history` is asked for nothing
+    but rows.
     """
     totals: list[Any] = [Zero(aval_of(x)) for x in operands]
     asked = [i for i in differentiable(operands) if wanted[i]]
@@ -254,38 +239,27 @@ def pulled_steadily(
 
 @dataclass
 class _Plan:
-    """How a loop is pulled back.
-
-    Attributes
-    ----------
-    live : list of int
-        The carries that carry a derivative.
-    mapped, summed : list of int
-        The sequences and the captures whose cotangents are wanted.
-    given : list of int
-        The results of the body whose cotangents are given: those of the live carries, and others.
-    saved, read : list of int
-        The carries and values, and the sequences, that the reverse walk needs.
-    values : int
-        How many values there are, which are the last of these, and the last parameters of the reverse walk.
-    added : list of int
-        The carries to the cotangents of which something is added at each step.
-    whole : frozenset of int
-        The results in whose cotangents a zero is a number like others.
-    """
+    """How a loop is pulled back."""
 
     body: ClosedFunction
     back: ClosedFunction
     start: int
     live: list[int]
+    """The carries that carry a derivative."""
     mapped: list[int]
     summed: list[int]
+    """The sequences and the captures whose cotangents are wanted."""
     given: list[int]
+    """The results of the body whose cotangents are given: those of the live carries, and others."""
     saved: list[int]
     read: list[int]
+    """The carries and values, and the sequences, that the reverse walk needs."""
     values: int
+    """How many values there are, which are the last of these, and the last parameters of the reverse walk."""
     added: list[int]
+    """The carries to the cotangents of which something is added at each step."""
     whole: frozenset[int]
+    """The results in whose cotangents a zero is a number like others."""
 
     @classmethod
     def of(
@@ -466,10 +440,7 @@ def _scan_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, .
     inner = body.batched([*carried, *flags[carries:]], avals, size, full)[0]
     first = materialized(inputs, flags, carried, size)
     outs = op(*first, *columns, *inputs[start:], **{**params, "body": inner})
-    outs = [
-        *outs[:carries],
-        *[swapped(op, o) if f else o for o, f in zip(outs[carries:], full[carries:], strict=True)],
-    ]
+    outs = [*outs[:carries], *[swapped(op, o) if f else o for o, f in zip(outs[carries:], full[carries:], strict=True)]]
     return [o if f else NotBatched(o) for o, f in zip(outs, full, strict=True)]
 
 

@@ -47,18 +47,6 @@ from engine.ops.reduce import reduce_any
 from engine.runtime.errors import ShapeError, UnimplementedError
 
 
-def _while_kernel(
-    *operands: Any, cond: ClosedFunction, body: ClosedFunction, count: int, max_bytes: int | None = None
-) -> Sequence[Operand]:
-    return iterated(operands, cond, body, count)[0]
-
-
-def _while_abstract(
-    *operands: Aval, cond: ClosedFunction, body: ClosedFunction, count: int, max_bytes: int | None = None
-) -> tuple[Aval, ...]:
-    return tuple(_steady(operands, cond, body, count)[0])
-
-
 def _steady(
     operands: Sequence[Aval], cond: ClosedFunction, body: ClosedFunction, count: int
 ) -> tuple[list[Aval], tuple[Aval, ...]]:
@@ -246,10 +234,6 @@ def _masked_body(
         return [unbatch(select(goes_on, new, old), level, size) for new, old in pairs]
 
 
-def _while_fix(inputs: Sequence[Any], arrays: Any, params: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    return with_fixed(inputs, arrays, params, ("cond", "body"), params["count"], 0)
-
-
 def _while_unroll(call: Call, operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any] | None:
     cond, body, count = params["cond"], params["body"], params["count"]
     if "saved" not in params:
@@ -289,7 +273,7 @@ def _while_merge(first: tuple[Op, dict[str, Any]], second: tuple[Op, dict[str, A
 
 _FACTS: dict[str, Any] = {
     "batch": _while_batch,
-    "fix": _while_fix,
+    "fix": lambda inputs, arrays, params: with_fixed(inputs, arrays, params, ("cond", "body"), params["count"], 0),
     "unroll": _while_unroll,
     "merge": _while_merge,
     "type": "While",
@@ -298,8 +282,8 @@ _FACTS: dict[str, Any] = {
 }
 while_op = general(
     "while_op",
-    _while_kernel,
-    _while_abstract,
+    lambda *operands, cond, body, count, max_bytes=None: iterated(operands, cond, body, count)[0],
+    lambda *operands, cond, body, count, max_bytes=None: tuple(_steady(operands, cond, body, count)[0]),
     vjp=Together(_while_vjp, order_of_sums),
     jvp=PushedTogether(_while_jvp),
     sparsity=repeated,

@@ -17,12 +17,7 @@ from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
 def as_int(name: str, argument: str, value: Any, least: int | None = None) -> int:
     """`value`, an argument that must be one integer, as an int: Python's, NumPy's, or a tensor's that is known.
 
-    Raises
-    ------
-    DTypeError
-        If it is no integer (1.0 is none, nor is True).
-    InvalidArgumentError
-        If it is below `least`.
+    DTypeError is raised if it is no integer (1.0 is none, nor is True), InvalidArgumentError if it is below `least`.
     """
     if type(value) is not int:
         try:
@@ -48,15 +43,7 @@ def as_ints(name: str, argument: str, values: Any, least: int | None = None) -> 
 
 
 def normalize_axis(name: str, axis: Any, rank: int, argument: str = "axis") -> int:
-    """`axis` as a non-negative int below `rank`.
-
-    Raises
-    ------
-    DTypeError
-        If it is no integer.
-    ShapeError
-        If it is out of range.
-    """
+    """`axis` as a non-negative int below `rank`; DTypeError if it is no integer, ShapeError if it is out of range."""
     index = axis if type(axis) is int else as_int(name, argument, axis)
     if not -rank <= index < rank:
         raise ShapeError(f"{name}: Argument `{argument}` = {index} not in range [{-rank}, {rank}) for rank {rank}")

@@ -27,13 +27,8 @@ Known = tuple[int | None, ...] | int | None
 class Aval:
     """Shape and dtype of a value. Nobody changes one: it is not frozen because that makes it take four times as long.
 
-    Parameters
-    ----------
-    shape : tuple of (int or None), or None
-        None inside the tuple is an unknown dimension; None for the whole is an unknown rank.
-    dtype : DType
-    value : int, tuple of (int or None), or None
-        What is known of the contents of an integer scalar or vector. Not part of equality.
+    None inside the shape is an unknown dimension, None for the whole an unknown rank. `value` is what is known of the
+    contents of an integer scalar or vector: an int, or a tuple of ints and None. It is no part of equality.
     """
 
     shape: Shape
@@ -107,10 +102,7 @@ def normalize_shape(shape: Any) -> Shape:
 def broadcast_shapes(name: str, *shapes: Shape) -> Shape:
     """The shape that NumPy's broadcasting gives, with unknown dimensions.
 
-    Raises
-    ------
-    ShapeError
-        If two known dimensions differ and neither is 1. The message names `name` and shows all shapes.
+    If two known dimensions differ and neither is 1, there is a ShapeError, which names `name` and shows all shapes.
     """
     first = shapes[0]
     return first if shapes.count(first) == len(shapes) else _broadcast(name, shapes)

@@ -69,16 +69,9 @@ class NotBatched:
 
 
 class Batched(Value):
-    """`size` values of one aval, along axis 0 of `inner`.
+    """`size` values of one aval, along axis 0 of `inner`, at a level from `batch_level`.
 
-    Parameters
-    ----------
-    inner : value
-        Its axis 0 is the batch.
-    level : int
-        From `batch_level`.
-    size : int, optional
-        What is known of the size where the shape of `inner` does not tell: beside other values of the same batch.
+    The size is given where the shape of `inner` does not tell: beside other values of the same batch.
     """
 
     __slots__ = ("_size", "inner", "level")
@@ -222,16 +215,9 @@ def axis_param(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ..
 def aligned(filled: int | None = None, own: int | None = None, counts: str = "", axis: str = "") -> BatchRule:
     """Rule for ops that broadcast nothing: operands get the batch axis, and parameters that count axes count it too.
 
-    Parameters
-    ----------
-    filled : int, optional
-        How many operands, from the first, get the batch axis; by default all.
-    own : int, optional
-        How many may differ between batch elements at all; by default all. The others say what shape there is.
-    counts : str
-        The parameter that is a number of leading axes, if there is one.
-    axis : str
-        The parameter that names axes, if there is one.
+    The first `filled` operands get the batch axis, by default all, and the first `own` may differ between batch
+    elements at all: the others say what shape there is. `counts` is the parameter that is a number of leading axes,
+    `axis` the one that names axes, if there are such.
     """
 
     def rule(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:

@@ -26,13 +26,7 @@ class Composite:
         raise NotImplementedError
 
     def fed(self, value: Any) -> list[tuple[Any, Any]]:
-        """Its components, each with what is fed for it.
-
-        Raises
-        ------
-        TypeError
-            If `value` is not a tuple or list of as many parts.
-        """
+        """Its components, each with what is fed for it: a tuple or list of as many parts, or there is a TypeError."""
         parts = self.components()
         if not isinstance(value, (tuple, list)) or len(value) != len(parts):
             raise TypeError(f"Cannot feed {value!r} for {self!r}: give a tuple of {len(parts)} arrays")

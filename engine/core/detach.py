@@ -79,29 +79,20 @@ _MOST_CHOICES = 1000
 
 
 class Detached(NamedTuple):
-    """That a value which a tape follows became an array, or a number.
-
-    Attributes
-    ----------
-    kind : str
-        What asked for it: ``"numpy"``, ``"float"``, ``"int"`` (also ``math.floor``), ``"complex"`` (the user);
-        ``"array"`` (NumPy, SciPy, `math`); ``"function"`` (a function of ours that takes one of arrays);
-        ``"assigned"`` if it was assigned to a variable.
-    by : str
-        The function that was called, as far as it is known: ``"np.array"``, ``"scipy.linalg.solve"``; else empty.
-    file, line
-        Where the user's program called it.
-    value : Value
-    into : Variable or None
-        What it was assigned to.
-    """
+    """That a value which a tape follows became an array, or a number."""
 
     kind: str
+    """Who asked for it: ``"numpy"``, ``"float"``, ``"int"`` (also ``math.floor``), ``"complex"`` (the user);
+    ``"array"`` (NumPy, SciPy, `math`); ``"function"`` (a function of ours that takes one of arrays);
+    ``"assigned"`` if it was assigned to a variable."""
     by: str
+    """The function that was called, as far as it is known: ``"np.array"``, ``"scipy.linalg.solve"``; else empty."""
     file: str
     line: int
+    """Where the user's program called it."""
     value: Any
     into: Any = None
+    """The variable that it was assigned to."""
 
 
 class _Expected(threading.local):
@@ -135,14 +126,10 @@ def followers(value: Any) -> list[Tape]:
 
 
 def detached(value: Any, kind: str) -> None:
-    """Note, and perhaps report, that `value` is asked for its array (see the module).
+    """Note, and perhaps report, that an eager tensor or a variable is asked for its array (see the module).
 
-    Parameters
-    ----------
-    value : Value
-        An eager tensor, or a variable.
-    kind : str
-        See `Detached`. ``"array"``: asked by ``__array__``; ``"float"``: by ``__float__``, which may mean `math`.
+    The kinds are those of `Detached`. ``"array"``: asked by ``__array__``; ``"float"``: by ``__float__``, which may
+    mean `math`.
     """
     caller = sys._getframe(2)
     if kind == "numpy" and _package(caller) in PACKAGES and not _is_rewritten(caller):

@@ -120,10 +120,7 @@ class InMemory(Value):
 class EagerTensor(InMemory):
     """A value that is there: a read-only NumPy array (or NumPy scalar) that tapes can record.
 
-    Parameters
-    ----------
-    array : numpy.ndarray or numpy scalar
-        Owned by the tensor from here on; nobody may write to it.
+    The array is owned by the tensor from here on; nobody may write to it.
     """
 
     # programs hang attributes of their own on tensors

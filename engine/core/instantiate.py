@@ -38,21 +38,9 @@ def instantiate(
 ) -> dict[Any, Any]:
     """Go through nodes in order, with other values in place of theirs.
 
-    Parameters
-    ----------
-    nodes : iterable of Node
-    values : dict
-        ``id(value)`` of what the nodes take from outside, to what stands for it. What stands for their outputs is
-        added.
-    make : callable
-        ``make(node, operands)``: what stands for a node's outputs; by default its op is applied.
-    key : callable
-        By what `values` knows a value, if not by its identity.
-
-    Returns
-    -------
-    dict
-        `values`.
+    `values` has what stands for the values that the nodes take from outside, by ``id`` or another `key`; what stands
+    for their outputs is added, and it is the result. ``make(node, operands)`` gives that; by default it applies the
+    node's op.
     """
     for node in nodes:
         made = make(node, tuple([values[key(x)] for x in node.inputs]))

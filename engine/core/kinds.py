@@ -108,12 +108,8 @@ class Together(Sequence[Rule]):
 class PushedTogether(Sequence[Rule]):
     """Forward rules of an op that pushes all its tangents forward at once.
 
-    Parameters
-    ----------
-    rule : callable
-        ``rule(tangents, out, *inputs, **params)``: a tangent (or Zero) per output; ``tangents[i]`` may be None.
-    each : sequence of callable, optional
-        The rules of single operands, of an op that has them too.
+    ``rule(tangents, out, *inputs, **params)`` gives a tangent (or Zero) per output; ``tangents[i]`` may be None. `each`
+    are the rules of single operands, of an op that has them too.
     """
 
     def __init__(self, rule: Callable[..., Any], each: Sequence[Rule | None] | None = None) -> None:
@@ -291,13 +287,8 @@ def linear(
 ) -> Op:
     """An op linear in operand 0; further operands (shapes, references, indices) carry no derivative.
 
-    Parameters
-    ----------
-    transpose : callable
-        ``transpose(ct, x, *others, **params)``: the adjoint map applied to a cotangent. `x` may serve as reference
-        only.
-    abstract, batch
-        As in `Op`.
+    ``transpose(ct, x, *others, **params)`` is the adjoint map applied to a cotangent; `x` may serve as reference only.
+    `abstract` and `batch` are those of `Op`.
     """
 
     def vjp(ct: Any, out: Any, *inputs: Any, **params: Any) -> Operand:
@@ -338,11 +329,8 @@ def multilinear(
 ) -> Op:
     """An op linear in each operand while the others are held fixed (products, contractions, convolutions).
 
-    Parameters
-    ----------
-    transposes : sequence of callable, or one callable for any number of operands
-        ``transposes[i](ct, *inputs, **params)``, with the conjugates of the inputs; or ``transpose(i, ct, ...)``.
-        Each must give a value of exactly ``inputs[i]``'s shape.
+    ``transposes[i](ct, *inputs, **params)``, with the conjugates of the inputs, must give a value of exactly
+    ``inputs[i]``'s shape; for any number of operands it is ``transpose(i, ct, ...)``.
     """
 
     def vjp(i: int, ct: Any, out: Any, *inputs: Any, **params: Any) -> Operand:

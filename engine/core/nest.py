@@ -107,13 +107,7 @@ def assert_same_structure(a: Any, b: Any) -> None:
 
 
 def like_loop_vars(loop_vars: Any, result: Any) -> Any:
-    """The result of the body of a `while_loop`, as a list or tuple of the structure of the loop variables.
-
-    Raises
-    ------
-    ValueError
-        If the structure differs.
-    """
+    """The result of the body of a `while_loop`, as a list or tuple of the structure of the loop variables."""
     if not isinstance(result, (list, tuple)):
         result = [result]
     try:
@@ -140,13 +134,7 @@ def require_callable(name: str, argument: str, function: Any) -> None:
 
 
 def branches(name: str, branch_fns: Any) -> list[Callable[[], Any]]:
-    """The functions of a `switch_case`, in the order of their indices.
-
-    Raises
-    ------
-    ValueError
-        If there are none, or the indices are not 0, 1, 2, ...
-    """
+    """The functions of a `switch_case`, in the order of their indices, which must be 0, 1, 2, ..."""
     items = branch_fns.items() if isinstance(branch_fns, Mapping) else enumerate(branch_fns)
     functions: dict[int, Any] = dict(item if isinstance(item, tuple) else (i, item) for i, item in items)
     if not functions or sorted(functions) != list(range(len(functions))):

@@ -133,13 +133,8 @@ Results = Operand | Sequence[Operand]
 def operands(*same: str, alone: tuple[str, ...] = ()) -> Callable[[F], F]:
     """Declare which parameters of an engine function are tensors.
 
-    Parameters
-    ----------
-    *same : str
-        Parameters that share one dtype: Python data among them take the dtype of the first tensor or array among them.
-        A name starting with ``*`` is a list of tensors.
-    alone : tuple of str
-        Tensor parameters that are converted on their own (conditions, indices).
+    Those in `same` share one dtype: Python data among them take the dtype of the first tensor or array among them. A
+    name starting with ``*`` is a list of tensors. Those in `alone` are converted on their own (conditions, indices).
     """
 
     def declare(function: F) -> F:

@@ -62,12 +62,8 @@ class Unknown(Exception):
 class State:
     """All that a function sees.
 
-    Attributes
-    ----------
-    does : list
-        An item for each object that was looked at, equal as long as it is the same program.
-    values : dict
-        What the variables hold that are read, by their identities.
+    `does` has an item for each object that was looked at, equal as long as it is the same program; `values` is what the
+    variables hold that are read, by their identities.
     """
 
     def __init__(self, seen: Sequence[Any], does: list[Any], look: _Look, values: dict[int, Same]) -> None:
@@ -91,12 +87,8 @@ class State:
 def state_of(*seen: Any, last: State | None = None) -> State:
     """Something that is equal as long as a function, or all of several objects that it is given, are the same.
 
-    What is as it was at the last look is found out by looking at the same places again.
-
-    Raises
-    ------
-    Unknown
-        If that cannot be told.
+    What is as it was at the last look is found out by looking at the same places again. Unknown is raised if it cannot
+    be told.
     """
     known = None if last is None else last.now(seen)
     if known is not None:

@@ -52,21 +52,14 @@ def nowhere(count: int, most: int) -> np.ndarray:
 
 
 class Link(NamedTuple):
-    """Element o of the result depends on element p of the operand if ``out[o] == operand[p]``, unless that is -1.
-
-    Attributes
-    ----------
-    out : integer vector, or None
-        The labels of the result's elements, in C order; None labels each by its own number.
-    operand : integer vector, or None
-        Those of the operand's elements.
-    labels : int
-        How many labels there are, from 0 on.
-    """
+    """Element o of the result depends on element p of the operand if ``out[o] == operand[p]``, unless that is -1."""
 
     out: Labels
+    """The labels of the result's elements, in C order; None labels each by its own number."""
     operand: Labels
+    """Those of the operand's elements."""
     labels: int
+    """How many labels there are, from 0 on."""
 
     @property
     def reversed(self) -> Link:
@@ -84,27 +77,10 @@ class UnknownContentsError(Exception):
 
 
 class Site:
-    """One application of an op, as sparsity rules see it.
+    """One application of an op, as sparsity rules see it; it raises ShapeError, which names the op, for unknown shapes.
 
-    Parameters
-    ----------
-    node : Node
-        All its shapes must be known.
-    contents : callable
-        ``contents(value)`` is the array that a value is known to hold, or None.
-
-    Attributes
-    ----------
-    params : dict
-    shapes, results : list of tuple of int
-        The shapes of the operands, and of the outputs.
-    inner : object
-        What a rule has found out of closed functions among the parameters.
-
-    Raises
-    ------
-    ShapeError
-        If a shape is not known; the message names the op.
+    ``contents(value)`` is the array that a value is known to hold, or None. `shapes` and `results` are the shapes of
+    operands and outputs; `inner` is what a rule has found out of closed functions among the parameters.
     """
 
     def __init__(self, node: Node, contents: Callable[[Any], Any]) -> None:
@@ -126,13 +102,7 @@ class Site:
         return self.node.carries(i)
 
     def contents(self, i: int) -> np.ndarray:
-        """The array that operand i holds.
-
-        Raises
-        ------
-        UnknownContentsError
-            If that is not known.
-        """
+        """The array that operand i holds; UnknownContentsError if that is not known."""
         value = self._contents(self.node.inputs[i])
         if value is None:
             raise UnknownContentsError
@@ -148,12 +118,7 @@ class Site:
     def move(self, kernel: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
         """Describe where a move takes its elements from: equal for equal moves, whatever the indices hold.
 
-        Parameters
-        ----------
-        kernel : callable
-            Of the move.
-        shape : tuple of int
-            Of what its elements are taken from.
+        It is given by its kernel, and by the shape of what its elements are taken from.
         """
         indices = [id(x) for x in self.node.inputs if not (isinstance(x, Value) and dtype_of(x).is_differentiable)]
         params = {name: value for name, value in self.params.items() if name not in ("lead", "like_lead") or value}
@@ -188,13 +153,7 @@ class Site:
 
 
 class Sites:
-    """The sites of nodes, each of which is made once: what a rule found out is known when somebody asks again.
-
-    Parameters
-    ----------
-    contents : callable
-        ``contents(value)`` is the array that an index operand is known to hold, or None.
-    """
+    """The sites of nodes, each of which is made once: what a rule found out is known when somebody asks again."""
 
     def __init__(self, contents: Callable[[Any], Any]) -> None:
         self._contents = contents
@@ -250,14 +209,8 @@ _broadcasts: WeakValueDictionary[tuple[tuple[int, ...], tuple[int, ...]], np.nda
 class Moves:
     """Rule of ops that only move data: each element of a result is a copy of an operand's element, or a constant.
 
-    Parameters
-    ----------
-    drops : bool
-        Whether some elements of the operands may not be in the result.
-    fills : bool
-        Whether some elements of the result may be constants.
-    **params
-        Parameters in place of the op's, by which constants become zero.
+    If it `drops`, some elements of the operands may not be in the result; if it `fills`, some elements of the result
+    may be constants. The parameters given take the place of the op's, so that constants become zero.
     """
 
     moves = True
@@ -319,14 +272,10 @@ def _within(numbers: Any, first: int, count: int) -> np.ndarray:
 def collected(forth: Callable[..., Any], undoes: Callable[..., Any] | None = None) -> Rule:
     """Rule of ops that add each element of operand 0 to one place of the result, or drop it.
 
-    Parameters
-    ----------
-    forth : callable
-        The kernel of the move that this op is the transpose of: ``forth(numbers, *operands, **params)``, with numbers
-        in the shape of the result, says for each element of operand 0 where it goes. Operand 0 among the `operands`
-        stands for its shape only.
-    undoes : callable, optional
-        The kernel of the op that is this move and takes the same parameters: its nodes are recognized by it.
+    `forth` is the kernel of the move that this op is the transpose of: ``forth(numbers, *operands, **params)``, with
+    numbers in the shape of the result, says for each element of operand 0 where it goes. Operand 0 among the `operands`
+    stands for its shape only. `undoes` is the kernel of the op that is this move and takes the same parameters: its
+    nodes are recognized by it.
     """
 
     def rule(site: Site, i: int) -> list[Links]:
@@ -347,14 +296,9 @@ Pairs = Sequence[tuple[int, int]]
 
 
 def paired(shape: tuple[int, ...], out: tuple[int, ...], pairs: Pairs) -> Link:
-    """Links elements with the same index along some axes.
+    """Links elements with the same index along some axes: pairs of one of the result (`out`) and one of the operand.
 
-    Parameters
-    ----------
-    shape, out : tuple of int
-        Of the operand and of the result.
-    pairs : sequence of (int, int)
-        Axes of the result and of the operand. A pair one of which has size one links everything along it.
+    A pair one of which has size one links everything along it.
     """
     used = [(a % len(out), b % len(shape)) for a, b in pairs if out[a] == shape[b] != 1]
     dims = [out[a] for a, _ in used]
@@ -420,15 +364,9 @@ def _mixed(site: Site, i: int, axes: set[int]) -> list[Links]:
 def rowwise(*cores: int, results: Sequence[int], pairs: Sequence[Pairs] = ()) -> Rule:
     """Rule of ops that broadcast over all but the last few axes, as a product of matrices does.
 
-    Parameters
-    ----------
-    *cores : int
-        How many axes of each operand it works on.
-    results : sequence of int
-        How many axes of each output stand for these.
-    pairs : sequence of pairs, optional
-        Per operand: axes among these, counted from the end, along which it works for each index alone, of the output
-        and of the operand.
+    `cores` says how many axes of each operand it works on, `results` how many of each output stand for these.
+    ``pairs[i]`` are axes among those of operand i, counted from the end, along which it works for each index alone: of
+    the output and of the operand.
     """
 
     def rule(site: Site, i: int) -> list[Links]:

@@ -62,18 +62,6 @@ def broadcast_array_to(x: Any, target: tuple[int, ...], lead: int) -> np.ndarray
     return np.broadcast_to(np.reshape(x, shape[:lead] + ones + shape[lead:]), target)
 
 
-def _sum_like_kernel(x: Any, ref: Any, *, lead: int = 0, ref_lead: int = 0) -> Operand:
-    return sum_array_to(x, _target(x, ref, lead, ref_lead), lead)
-
-
-def _broadcast_like_kernel(x: Any, ref: Any, *, lead: int = 0, ref_lead: int = 0) -> np.ndarray:
-    return broadcast_array_to(x, _target(x, ref, lead, ref_lead), lead)
-
-
-def _reshape_like_kernel(x: Any, ref: Any, *, lead: int = 0, ref_lead: int = 0) -> np.ndarray:
-    return x.reshape(_target(x, ref, lead, ref_lead))
-
-
 def _like_abstract(x: Aval, ref: Aval, *, lead: int = 0, ref_lead: int = 0) -> Aval:
     if x.shape is None or ref.shape is None:
         return Aval(ref.shape if lead == 0 == ref_lead else None, x.dtype)
@@ -131,7 +119,7 @@ def _back(rule: Any) -> Rule:
 sum_to_like_op = _like_op(
     "sum_to_like_op",
     "SumToLike",
-    _sum_like_kernel,
+    lambda x, ref, *, lead=0, ref_lead=0: sum_array_to(x, _target(x, ref, lead, ref_lead), lead),
     _back(lambda *a, **k: broadcast_like(*a, **k)),
     collected(lambda out, x, ref, *, lead=0, ref_lead=0: broadcast_array_to(out, x.shape, lead)),
     layout=lambda avals, params: (
@@ -141,7 +129,7 @@ sum_to_like_op = _like_op(
 broadcast_like_op = _like_op(
     "broadcast_like_op",
     "BroadcastLike",
-    _broadcast_like_kernel,
+    lambda x, ref, *, lead=0, ref_lead=0: broadcast_array_to(x, _target(x, ref, lead, ref_lead), lead),
     _back(lambda *a, **k: sum_to_like(*a, **k)),
     REARRANGES,
     layout=Layout.PART,
@@ -150,7 +138,7 @@ broadcast_like_op = _like_op(
 reshape_like_op = _like_op(
     "reshape_like_op",
     "ReshapeLike",
-    _reshape_like_kernel,
+    lambda x, ref, *, lead=0, ref_lead=0: x.reshape(_target(x, ref, lead, ref_lead)),
     _back(lambda *a, **k: reshape_like(*a, **k)),
     IN_ORDER,
     layout=Layout.VIEW,
@@ -257,10 +245,6 @@ def _scale_kernel(ct: Any, partial: Any, *, either: bool = False) -> Operand:
     return out
 
 
-def _scale_abstract(ct: Aval, partial: Aval, *, either: bool = False) -> Aval:
-    return Aval(broadcast_shapes("scale", ct.shape, partial.shape), ct.dtype)
-
-
 class Tangent:
     """The forward rule of one operand of an elementwise op: the tangent times a partial derivative.
 
@@ -319,7 +303,7 @@ scale = Op(
     module=__name__,
     args=("ct", "partial"),
     kernel=_scale_kernel,
-    abstract=_scale_abstract,
+    abstract=lambda ct, partial, *, either=False: Aval(broadcast_shapes("scale", ct.shape, partial.shape), ct.dtype),
     vjp=(Cotangent(0, lambda out, a, b, **_: b), Cotangent(1, lambda out, a, b, **_: a, True)),
     jvp=(Tangent(lambda out, a, b, **_: b), Tangent(lambda out, a, b, **_: a, True)),
     batch=leading(0),

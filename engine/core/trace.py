@@ -314,17 +314,9 @@ def needed_nodes(
 ) -> list[Node]:
     """The nodes that `outputs` (symbols or nodes) are computed from, in the order of execution.
 
-    Parameters
-    ----------
-    nodes : sequence of Node
-        All nodes of the trace.
-    outputs : sequence of Symbol or Node
-    fed : collection of int
-        Identities of symbols whose values are given; what lies behind them is not needed.
-    extra : callable
-        ``extra(node)``: further nodes that must run before it (control dependencies).
-    by_shape : bool
-        Whether an operand of known shape is not needed where nothing but its shape is looked at.
+    What lies behind symbols whose values are `fed`, by ``id``, is not needed. ``extra(node)`` are further nodes that
+    must run before it (control dependencies). If `by_shape`, an operand of known shape is not needed where nothing but
+    its shape is looked at.
     """
     needed: set[int] = set()
     pending = [x if isinstance(x, Node) else x.node for x in outputs if isinstance(x, Node) or id(x) not in fed]

@@ -41,13 +41,8 @@ _reasons: Cache[int, tuple[Any, Any, Callable[[], str]]] = Cache(
 def note_missing(variable: Any, of: Any, reason: Callable[[], str]) -> None:
     """Note that `variable` had no gradient, and how to find out why.
 
-    Parameters
-    ----------
-    variable : Variable
-    of : hashable
-        What the derivative was of: the reason noted for one such thing is not looked for again.
-    reason : callable
-        ``reason()`` is a sentence. It is asked at most once, and must keep nothing alive.
+    ``reason()`` is a sentence. It is asked at most once, must keep nothing alive, and is not looked for again for one
+    thing `of` which a derivative is.
     """
     _reasons.put(address(variable), (weakref.ref(variable), of, reason))
 

@@ -24,17 +24,12 @@ from engine.runtime.errors import DTypeError, InvalidArgumentError, NotKnownYet,
 
 
 class Value:
-    """Something an op can be applied to.
-
-    Attributes
-    ----------
-    level : int
-        Who decides when operands of several kinds meet: the highest level does. Eager values have level 0, symbolic
-        ones 1, batched ones 10 and more (one more for each nested batching), variables 1000 (they are read first).
-    """
+    """Something an op can be applied to."""
 
     __slots__ = ()
     level: int = 0
+    """Who decides when operands of several kinds meet: the highest level does. Eager values have level 0, symbolic
+    ones 1, batched ones 10 and more (one more for each nested batching), variables 1000 (they are read first)."""
     # NumPy must not treat a Value as a sequence to loop over, nor win ``ndarray + value``.
     __array_priority__ = 100.0
 
@@ -161,13 +156,7 @@ def shape_of(x: Any) -> Shape:
 
 
 def known_shape(x: Any, what: str) -> tuple[int, ...]:
-    """Static shape of a value, which must be known.
-
-    Raises
-    ------
-    ShapeError
-        If it is not; the message starts with `what`.
-    """
+    """Static shape of a value, which must be known: else there is a ShapeError that starts with `what`."""
     shape = x._shape if isinstance(x, Value) else x.shape
     if shape is None or None in shape:
         raise NotKnownYet(f"{what}: the shape of {x!r} must be known, got {aval_of(x)}; set it with set_shape")
@@ -175,13 +164,7 @@ def known_shape(x: Any, what: str) -> tuple[int, ...]:
 
 
 def shape_of_rank(name: str, argument: str, x: Any, least: int = 1) -> tuple[int | None, ...]:
-    """Static shape of an argument, whose rank must be known.
-
-    Raises
-    ------
-    ShapeError
-        If it is not, or below `least`.
-    """
+    """Static shape of an argument, whose rank must be known and at least `least`: else there is a ShapeError."""
     shape = shape_of(x)
     if shape is None or len(shape) < least:
         raise ShapeError(f"{name}: argument `{argument}` must have a known rank of at least {least}, got shape {shape}")
@@ -404,12 +387,9 @@ def fits(array: Any, dtype: np.dtype) -> bool:
 
 
 def as_declared(value: Any, dtype: DType, name: str) -> Operand:
-    """The result of a user's function, as an array of the dtype it was said to return.
+    """The result of a user's function, as an array of the dtype it was said to return, which Python numbers take.
 
-    Raises
-    ------
-    DTypeError
-        If it is an array of another dtype. Python numbers take the dtype.
+    An array of another dtype is refused by a DTypeError.
     """
     have = getattr(value, "dtype", None)
     if have is not None and have != dtype.numpy:

@@ -88,16 +88,7 @@ variable_is_initialized = nondifferentiable(
 
 
 class Variable(Value):
-    """Base of the front ends' variables.
-
-    Attributes
-    ----------
-    name : str
-    trainable : bool
-        Whether tapes watch it when it is read, and optimizers update it by default.
-    locks : tuple of Lock
-        What an update holds (`engine.runtime.commit`); none for a variable of a graph: a session updates it.
-    """
+    """Base of the front ends' variables."""
 
     if TYPE_CHECKING:
         # arithmetic on a variable gives a tensor, of the front end's own class
@@ -110,7 +101,9 @@ class Variable(Value):
     level = 1000
     name: str
     trainable: bool
+    """Whether tapes watch it when it is read, and optimizers update it by default."""
     locks: tuple[Any, ...] = ()
+    """Held by an update (`engine.runtime.commit`); none for a variable of a graph: a session updates it."""
 
     @property
     def handle(self) -> Value:

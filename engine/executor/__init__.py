@@ -21,24 +21,16 @@ from engine.runtime.extension import unused
 
 @dataclass(frozen=True)
 class Status:
-    """The answer of `status`.
-
-    Attributes
-    ----------
-    active : bool
-        Whether programs run natively.
-    reason : str
-        Why, or why not.
-    rejected : tuple of str
-        Loops of NumPy that gave other bits than NumPy's call and are not used, as ``"ufunc types"``.
-    unused : dict
-        Why each extension that was asked for and is not used is not: this one, that of eager ops, that of windows.
-    """
+    """The answer of `status`."""
 
     active: bool
+    """Whether programs run natively."""
     reason: str
+    """Why, or why not."""
     rejected: tuple[str, ...] = ()
+    """Loops of NumPy that gave other bits than NumPy's call and are not used, as ``"ufunc types"``."""
     unused: Mapping[str, str] = field(default_factory=dict)
+    """Why each extension that was asked for and is not used is not: this one, that of eager ops, that of windows."""
 
     def __str__(self) -> str:
         lines = [f"native executor: {'on' if self.active else 'off'} ({self.reason})"]

@@ -48,16 +48,9 @@ def table_of(
     kernels: Sequence[Callable[..., Any]],
     host: tuple[Callable[..., Any], ...],
 ) -> Any:
-    """The table that does what was recorded; None if its block would be larger than programs in Python may have.
+    """The table that does what was recorded, with a kernel per instruction; `host` is described in _executor.c.
 
-    Parameters
-    ----------
-    recording : Recording
-    instructions : sequence of Instruction
-    kernels : sequence of callable
-        One per instruction.
-    host : tuple of callable
-        See _executor.c.
+    None if its block would be larger than programs in Python may have.
     """
     encoding = _Encoding(recording)
     if verify.ENABLED:
@@ -221,12 +214,7 @@ class _Encoding:
 
 
 def verify_block(steps: Sequence[Row | Call | Group], results: Sequence[Any], size: int) -> None:
-    """Check that what is read in the block of a table is still there.
-
-    Raises
-    ------
-    IllegalProgram
-    """
+    """Check that what is read in the block of a table is still there, or raise IllegalProgram."""
     memory, numbers = verify.Memory(), _Numbers()
 
     def read(root: Root) -> None:

@@ -40,37 +40,24 @@ _BACK = 4
 
 @dataclass(slots=True)
 class Group:
-    """Rows that go through the same lines, `count` of them. Others stand alone, without a count.
-
-    Attributes
-    ----------
-    rows : list of Row
-    count : int
-        As many as all rows can be cut into.
-    forms : dict
-        Per root, in what ways rows see it.
-    writes : set of Root
-    sums : set of Root
-        Those of all lines, which are there behind the last one.
-    work : int
-        Elements of the longest row.
-    tile : int
-        Lines in a tile, once rows are fused.
-    lines : list of Lines
-        How each of the rows goes through the lines.
-    chains : list of Chain
-        The last ones of the rows, which zeros may make needless.
-    """
+    """Rows that go through the same lines, `count` of them. Others stand alone, without a count."""
 
     rows: list[Row]
     count: int
+    """As many as all rows can be cut into."""
     forms: dict[Root, set[Form]] = field(default_factory=dict)
+    """Per root, in what ways rows see it."""
     writes: set[Root] = field(default_factory=set)
     sums: set[Root] = field(default_factory=set)
+    """Those of all lines, which are there behind the last one."""
     work: int = 0
+    """Elements of the longest row."""
     tile: int = 0
+    """Lines in a tile, once rows are fused."""
     lines: list[Lines] = field(default_factory=list)
+    """How each of the rows goes through the lines."""
     chains: list[Chain] = field(default_factory=list)
+    """The last ones of the rows, which zeros may make needless."""
 
     @property
     def length(self) -> int:

@@ -58,13 +58,7 @@ class Writer(Protocol):
 class Hidden:
     """An array behind a screen: its form can be seen, its contents not.
 
-    Attributes
-    ----------
-    recorder : Writer
-    actual : array or NumPy scalar
-        What it is in the run that is observed. No kernel must get hold of it.
-    ref : Ref
-        Where it lies.
+    `actual` is what it is in the run that is observed: no kernel must get hold of it. `ref` is where it lies.
     """
 
     __slots__ = ("actual", "recorder", "ref")

@@ -37,10 +37,7 @@ _SPECIAL = (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-310, 1e-40, 2.5, -
 def loop_of(ufunc: np.ufunc, dtypes: tuple[Any, ...]) -> tuple[tuple[np.ufunc, int], tuple[np.dtype, ...]] | None:
     """The loop for operands of these dtypes, and the dtypes that it takes and gives; None if there is none to be used.
 
-    Parameters
-    ----------
-    dtypes : tuple
-        A dtype per operand; for a Python number its type.
+    In place of a dtype a Python number has its type.
     """
     assert executor is not None
     try:

@@ -21,14 +21,7 @@ from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, as_array, 
 from engine.executor.loops import loop_of, reduces_alike
 from engine.executor.own_loops import LOOPS
 from engine.executor.refs import Ref
-from engine.executor.vocabulary import (
-    FUNCTIONS,
-    core_row,
-    dots_alike,
-    filled,
-    is_outer,
-    with_threads,
-)
+from engine.executor.vocabulary import FUNCTIONS, core_row, dots_alike, filled, is_outer, with_threads
 from engine.ops.determinants import cofactor, cofactors_of, conditions, largest_condition
 from engine.ops.diagonal import embed_diagonal, matrix_diag_op, set_diag_op
 from engine.ops.lapack import factoring

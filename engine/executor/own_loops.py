@@ -8,30 +8,20 @@ from engine.executor.extension import executor
 
 
 class OwnLoop(NamedTuple):
-    """Facts about one loop; its name ends in ``_`` and a type, a size, or both.
-
-    Attributes
-    ----------
-    cores : tuple of int
-        Per operand, how many dimensions it has besides those that all operands go through together.
-    indexed : bool
-        Whether the first operand says where another one is read or written.
-    refuses : bool
-        Whether it refuses some contents.
-    most : int
-        The largest size of those dimensions, 0 if there is no limit.
-    lines : int
-        Which of its dimensions counts the lines that it reduces or adds up, or -1.
-    of : str, optional
-        The ufunc, or loop of our own, which does the same.
-    """
+    """Facts about one loop; its name ends in ``_`` and a type, a size, or both."""
 
     cores: tuple[int, ...]
+    """Per operand, how many dimensions it has besides those that all operands go through together."""
     indexed: bool
+    """Whether the first operand says where another one is read or written."""
     refuses: bool
+    """Whether it refuses some contents."""
     most: int
+    """The largest size of those dimensions, 0 if there is no limit."""
     lines: int
+    """Which of its dimensions counts the lines that it reduces or adds up, or -1."""
     of: str | None
+    """The ufunc, or loop of our own, which does the same."""
 
     @property
     def is_elementwise(self) -> bool:
@@ -65,13 +55,6 @@ MOST_TERMS = 0 if executor is None else executor.MOST_TERMS
 def is_summed(loop: object) -> bool:
     """Whether a loop adds up results of steps (summed.c)."""
     return isinstance(loop, str) and loop.startswith(SUMMED)
-
-
-def cores_of(loop: object, width: int) -> tuple[int, ...]:
-    """Per operand of so many, how many dimensions a loop of our own has inside."""
-    if is_summed(loop):
-        return (*[1] * (width - 1), 0)
-    return LOOPS[loop].cores if isinstance(loop, str) and loop in LOOPS else ()
 
 
 def base_of(name: str) -> str:

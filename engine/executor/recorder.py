@@ -29,15 +29,9 @@ from engine.executor.vocabulary import FUNCTIONS, apply_ufunc, cast, dot, getite
 class Recorder:
     """One run that is observed.
 
-    Attributes
-    ----------
-    recording : Recording
-    reruns : bool
-        Whether the program has no effects, so that it may run a second time where a limit is not kept.
-    doubted : collection of int
-        Positions of instructions whose operands have not kept a limit in an earlier run.
-    instruction : tuple, optional
-        Position and operands of the instruction whose kernel is called, where it can be called again with arrays.
+    If it `reruns`, the program has no effects, so that it may run a second time where a limit is not kept; instructions
+    at the positions `doubted` have not kept one in an earlier run. `instruction` has the position and the operands of
+    the one whose kernel is called, where it can be called again with arrays.
     """
 
     def __init__(self, reruns: bool = False, doubted: Collection[int] = ()) -> None:

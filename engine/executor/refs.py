@@ -18,39 +18,27 @@ from engine.runtime.cache import cached
 
 @dataclass(eq=False, slots=True)
 class Root:
-    """Memory of one array.
-
-    Attributes
-    ----------
-    kind : str
-        ``"computed"`` by rows, ``"argument"``, ``"constant"``, or ``"slot"``: what a call of Python gave.
-    dtype, shape, strides
-        Of the array; dtype is None for an object that no row can read.
-    position : int
-        Of an argument.
-    array : array
-        A constant; of an argument, what it must be for the table to fit.
-    scalar : bool
-        Whether it is that of a NumPy scalar.
-    escapes : bool
-        Whether somebody may keep it beyond the run.
-    tiled : bool
-        Whether there is a tile of it at a time only.
-    base, offset : int
-        Where it is in the memory of a table.
-    """
+    """Memory of one array."""
 
     kind: str
+    """``"computed"`` by rows, ``"argument"``, ``"constant"``, or ``"slot"``: what a call of Python gave."""
     dtype: np.dtype | None
     shape: tuple[int, ...]
     strides: tuple[int, ...]
+    """Of the array; dtype is None for an object that no row can read."""
     position: int = -1
+    """Of an argument."""
     array: Any = None
+    """A constant; of an argument, what it must be for the table to fit."""
     scalar: bool = False
+    """Whether it is that of a NumPy scalar."""
     escapes: bool = False
+    """Whether somebody may keep it beyond the run."""
     tiled: bool = False
+    """Whether there is a tile of it at a time only."""
     base: int = -1
     offset: int = 0
+    """Where it is in the memory of a table."""
 
     @property
     def item(self) -> int:
@@ -76,25 +64,19 @@ def _extent(shape: tuple[int, ...], strides: tuple[int, ...], item: int) -> tupl
 
 @dataclass(slots=True)
 class Ref:
-    """A view of a root. Nobody changes one, a row or a call: they are not frozen because that makes them take longer.
+    """A view of a root.
 
-    Attributes
-    ----------
-    root : Root
-    offset : int
-        Bytes from the root's address.
-    shape, strides, dtype
-    scalar : bool
-        Whether Python has a NumPy scalar for it, not an array.
-    writable : bool
+    Nobody changes one, a row or a call: they are not frozen because that makes them take longer.
     """
 
     root: Root
     offset: int
+    """Bytes from the root's address."""
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: np.dtype
     scalar: bool = False
+    """Whether Python has a NumPy scalar for it, not an array."""
     writable: bool = True
 
     @property
@@ -132,32 +114,22 @@ def core_names(ufunc: np.ufunc) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class Row:
-    """One call of an inner loop, or several with the dimensions `outer` around it; see rows.h.
-
-    Attributes
-    ----------
-    loop : tuple
-        ``(ufunc, number of its loop)``, or ``(name,)`` of one of our own.
-    operands : tuple of (Root, int)
-        Where each operand starts.
-    dims, steps, outer, strides : tuple of int
-    outputs : int
-        How many of the operands, the last ones, are written.
-    position : int
-        Of the instruction, for a row that may refuse what it is given: its kernel is called then.
-    keeps : tuple of Root
-        What that kernel would be given, and so must still be there.
-    """
+    """One call of an inner loop, or several with the dimensions `outer` around it; see rows.h."""
 
     loop: tuple[Any, ...]
+    """``(ufunc, number of its loop)``, or ``(name,)`` of one of our own."""
     operands: tuple[tuple[Root, int], ...]
+    """Where each operand starts."""
     dims: tuple[int, ...]
     steps: tuple[int, ...]
     outer: tuple[int, ...] = ()
     strides: tuple[int, ...] = ()
     outputs: int = 1
+    """How many of the operands, the last ones, are written."""
     position: int = -1
+    """Of the instruction, for a row that may refuse what it is given: its kernel is called then."""
     keeps: tuple[Root, ...] = ()
+    """Operands that the kernel would be given, and so must still be there."""
 
     @property
     def written(self) -> tuple[tuple[Root, int], ...]:
@@ -175,19 +147,12 @@ class Row:
 
 @dataclass(slots=True)
 class Call:
-    """A call of a kernel.
-
-    Attributes
-    ----------
-    position : int
-        Of the instruction.
-    operands : tuple
-        A `Ref`, a `Root` that is an object, or (``"object"``, x) for what stays the same.
-    results : tuple of Root
-    """
+    """A call of a kernel."""
 
     position: int
+    """Of the instruction."""
     operands: tuple[Any, ...]
+    """A `Ref`, a `Root` that is an object, or (``"object"``, x) for what stays the same."""
     results: tuple[Root, ...]
     copies: bool = False
 
@@ -254,23 +219,14 @@ def elementwise(loop: tuple[Any, ...], operands: Sequence[Ref], outputs: int = 1
 
 @dataclass(slots=True)
 class Recording:
-    """The steps of a run: rows and calls in order, and where its results are.
-
-    Attributes
-    ----------
-    arguments : list of (Root or None)
-        None for an object that rows do not read.
-    checks : list of Row
-        What is looked at before any step: arguments that a row of these refuses are those of a run in Python.
-    steps : list of Row or Call
-    results : list
-        As the operands of a `Call`.
-    values : dict
-        Value id to where it is, as the operands of a `Call`.
-    """
+    """The steps of a run: rows and calls in order, and where its results are."""
 
     arguments: list[Root]
+    """None for an object that rows do not read."""
     checks: list[Row] = field(default_factory=list)
+    """Rows that look at arguments before any step: those that one of these refuses are for a run in Python."""
     steps: list[Any] = field(default_factory=list)
     results: list[Any] = field(default_factory=list)
+    """As the operands of a `Call`."""
     values: dict[int, Any] = field(default_factory=dict)
+    """Value id to where it is, as the operands of a `Call`."""

@@ -108,10 +108,6 @@ def _unstack(recorder: Writer, x: Any, *, num: int, axis: int) -> tuple[Any, ...
     return tuple(turned)
 
 
-def _alloc(recorder: Writer, *, shape: tuple[int, ...], dtype: np.dtype) -> Hidden:
-    return recorder.computed(np.empty(shape, dtype))
-
-
 def _write_rows(recorder: Writer, whole: Any, operand: Any, *, start: int) -> Hidden:
     write(recorder, whole, slice(start, start + len(operand)), operand)
     return whole
@@ -167,7 +163,7 @@ REWRITES: dict[Op, Callable[..., Any]] = {
     concat_op: _concat,
     stack_op: _stack,
     unstack_op: _unstack,
-    alloc: _alloc,
+    alloc: lambda recorder, *, shape, dtype: recorder.computed(np.empty(shape, dtype)),
     write_rows: _write_rows,
     slice_concat: _slice_concat,
     pad_op: _pad,

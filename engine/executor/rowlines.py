@@ -21,29 +21,19 @@ that begins anew behind the last line: lines along the second axis of an array h
 
 @dataclass(slots=True)
 class Lines:
-    """How a row goes through lines.
-
-    Attributes
-    ----------
-    row : Row
-    axes : list of Axis
-        Those that are free, in the order in which the row goes through them: the last one is the loop's.
-    core : list of Axis
-        Those inside of the loop.
-    at : int
-        Which of the free axes, or parts of it, are the lines.
-    adds_up : bool
-        Whether each line is added to the same place.
-    dim : int
-        Which dimension of a loop that adds up rows the lines are.
-    """
+    """How a row goes through lines."""
 
     row: Row
     axes: list[Axis]
+    """Those that are free, in the order in which the row goes through them: the last one is the loop's."""
     core: list[Axis]
+    """Those inside of the loop."""
     at: int
+    """Which of the free axes, or parts of it, are the lines."""
     adds_up: bool
+    """Whether each line is added to the same place."""
     dim: int = 0
+    """Which dimension of a loop that adds up rows the lines are."""
 
     @property
     def is_plain(self) -> bool:

@@ -43,48 +43,31 @@ class Guard:
 
 @dataclass(frozen=True)
 class Shares:
-    """The derivative of an extreme: a share for each number that equals the extreme of its line, and 0 for others.
-
-    Attributes
-    ----------
-    operands : tuple of (Root, int)
-        The numbers, the extremes, and the shares.
-    by : tuple of int
-        Steps of these from line to line.
-    steps : tuple of int
-        Steps of numbers and shares from one to the next.
-    """
+    """The derivative of an extreme: a share for each number that equals the extreme of its line, and 0 for others."""
 
     operands: tuple[Place, Place, Place]
+    """The numbers, the extremes, and the shares."""
     by: tuple[int, ...]
+    """Steps of these from line to line."""
     steps: tuple[int, int]
+    """Steps of numbers and shares from one to the next."""
 
 
 @dataclass
 class Chain:
-    """Rows behind a guard, the sums they lead to among them.
-
-    Attributes
-    ----------
-    guard : Guard
-    rows : list of Row
-        Those for all elements.
-    some : list of Row
-        Those for one number of the guard that is not zero.
-    inputs : set of Root
-        What the latter read and write: it must stay until all of them have run.
-    shares : Shares, optional
-        What the guard is made of, if it is the derivative of an extreme.
-    lines : int
-        How many lines all elements are computed for at a time; 0 for all lines of a tile.
-    """
+    """Rows behind a guard, the sums they lead to among them."""
 
     guard: Guard
     rows: list[Row]
+    """Those for all elements."""
     some: list[Row]
+    """Those for one number of the guard that is not zero."""
     inputs: set[Root]
+    """The roots that the latter read and write: they must stay until all of them have run."""
     shares: Shares | None = None
+    """The numbers that make the guard, if it is the derivative of an extreme."""
     lines: int = 0
+    """How many lines all elements are computed for at a time; 0 for all lines of a tile."""
 
     def whole(self, count: int, lines: int, of: Ways) -> Iterator[tuple[Row, tuple[int, ...]]]:
         """The rows for all elements of some of so many lines, a few lines after the other.

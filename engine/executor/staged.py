@@ -63,11 +63,7 @@ class Runnable(Protocol):
 class Staged:
     """The way a program runs until it has a table, and where that does not fit.
 
-    Parameters
-    ----------
-    program : Program
-    located : callable
-        ``located(error, where)``: the error with the place in the user's program.
+    ``located(error, where)`` is the error with the place in the user's program.
     """
 
     def __init__(self, program: Runnable, located: Callable[[Exception, str], Exception]) -> None:

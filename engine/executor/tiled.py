@@ -31,24 +31,9 @@ def tiled_table(
 ) -> Any:
     """A table for calls of ufuncs; None if a loop of NumPy's cannot be used.
 
-    It takes vectors, those that are written among them, then numbers. Positions count the vectors, the numbers, and the
-    tiles of scratch.
-
-    Parameters
-    ----------
-    calls : sequence of (ufunc or None, tuple of int, int)
-        The positions of operands and of the result; a copy, if there is no ufunc.
-    size : int
-        Elements of a vector.
-    dtype : numpy.dtype
-        Of the vectors.
-    arrays : int
-        How many vectors there are.
-    written : sequence of int
-        The positions of those that are written.
-    numbers : sequence of numpy.dtype
-    scratch : int
-        How many tiles of scratch.
+    It takes vectors of one size and dtype, those that are written among them, then numbers. A call names the positions
+    of its operands and of its result, which count the vectors, the numbers, and the tiles of scratch. Without a ufunc
+    it copies.
     """
     if executor is None or not size:
         return None

@@ -185,12 +185,8 @@ def core_row(
 ) -> Row:
     """The row of a loop with core dimensions.
 
-    Parameters
-    ----------
-    cores : sequence of int
-        How many each operand has, behind those that are broadcast to the shape of the last one.
-    dims : sequence of int
-        Their sizes, each once.
+    `cores` says how many each operand has, behind those that are broadcast to the shape of the last one; `dims` has
+    their sizes, each once.
     """
     lead = [len(x.shape) - core for x, core in zip(operands, cores, strict=True)]
     stack = operands[-1].shape[: lead[-1]]

@@ -22,25 +22,17 @@ from engine.explain.witness import Site
 
 
 class Finding(NamedTuple):
-    """A reason for the case at hand.
-
-    Attributes
-    ----------
-    code : str
-        One of `REASONS`.
-    message, instead : str
-        What is the matter, and what to write instead.
-    site : Site or None
-        The user's line.
-    node : Node or None
-        The op.
-    """
+    """A reason for the case at hand."""
 
     code: str
+    """One of `REASONS`."""
     message: str
     instead: str
+    """The matter, and what to write instead."""
     site: Site | None = None
+    """The user's line."""
     node: Node | None = None
+    """The op."""
 
     def __str__(self) -> str:
         where = site_text(self.site)
@@ -48,14 +40,7 @@ class Finding(NamedTuple):
 
 
 class Case:
-    """A search, and how its two ends are called in messages.
-
-    Parameters
-    ----------
-    search : Search
-    source : Value
-        As the user gave it: a variable rather than its handle.
-    """
+    """A search, and how its two ends are called in messages: the source is a variable rather than its handle."""
 
     def __init__(self, search: Search, source: Any) -> None:
         self.search, self.evidence = search, search.evidence

@@ -19,33 +19,22 @@ from engine.explain.witness import ExplainedTape, Notes, Site
 
 @dataclass
 class Evidence:
-    """All that is known.
-
-    Attributes
-    ----------
-    nodes : sequence of Node
-        In the order of execution.
-    site : callable
-        ``site(node)``: the user's line, None where it is not known.
-    recorded : callable
-        ``recorded(node)``: whether the tape was recording then. True in a graph.
-    tape : Tape or None
-        With what was recorded; None in a graph.
-    since : callable
-        ``since(node, value)``: whether a value had been watched by then, where that is known.
-    complete : bool
-        Whether `nodes` holds what the tape did not record, too.
-    stop : set of int
-        ``id`` of values that count as constants.
-    """
+    """All that is known."""
 
     nodes: Sequence[Node]
+    """In the order of execution."""
     site: Callable[[Node], Site | None]
+    """``site(node)``: the user's line, None where it is not known."""
     tape: Tape | None = None
+    """With what was recorded; None in a graph."""
     recorded: Callable[[Node], bool] = lambda node: True
+    """``recorded(node)``: whether the tape was recording then. True in a graph."""
     since: Callable[[Node, Any], bool] = lambda node, value: True
+    """``since(node, value)``: whether a value had been watched by then, where that is known."""
     complete: bool = True
+    """Whether `nodes` holds what the tape did not record, too."""
     stop: frozenset[int] = frozenset()
+    """``id`` of values that count as constants."""
 
     def is_tracked(self, value: Any) -> bool:
         """Whether the tape follows a value; in a graph, all are followed."""
@@ -82,14 +71,9 @@ def of_tape(tape: Tape) -> Evidence:
 
 
 def find_tape(target: Any, source: Any) -> Tape:
-    """The tape that knows most of two eager values; the latest of several.
+    """The tape that knows most of two eager values; the latest of several. RuntimeError if there is none.
 
     They do not know their tapes, and recording is to cost nothing for it: so the living tapes are looked for.
-
-    Raises
-    ------
-    RuntimeError
-        If there is none.
     """
     living = [x for x in gc.get_objects() if isinstance(x, Tape) and not isinstance(x.nondifferentiable, Notes)]
     known = [_knowledge(tape, target, source) for tape in living]

@@ -26,16 +26,10 @@ from engine.runtime.errors import UnimplementedError
 
 
 class Walk:
-    """A recording with its numbers, and the cotangents of all values on the way.
+    """A recording with its numbers, and the cotangents of all values on the way, by ``id``.
 
-    Attributes
-    ----------
-    nodes : list of (Node, Node)
-        With eager values, and as the user made it; those that the target is computed from, in order.
-    cotangents : dict
-        ``id(value) -> array``.
-    parts : list of (int, int, array)
-        Number of a node, operand, and what the node gave it, as the walk went.
+    `nodes` are those that the target is computed from, in order, each with eager values and as the user made it.
+    `parts` are the number of a node, an operand, and what the node gave it, as the walk went.
     """
 
     def __init__(self, nodes: list[tuple[Node, Node]], target: Any, source: Any) -> None:

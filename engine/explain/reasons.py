@@ -14,21 +14,14 @@ PAGES = Path(__file__).resolve().parent / "pages"
 
 @dataclass(frozen=True)
 class Reason:
-    """One reason.
-
-    Attributes
-    ----------
-    code : str
-        Stable; what ``dualgrad explain`` takes.
-    message : str
-        One sentence, with fields in braces for what is known of the case at hand.
-    instead : str
-        What to write instead.
-    """
+    """One reason."""
 
     code: str
+    """Stable; what ``dualgrad explain`` takes."""
     message: str
+    """One sentence, with fields in braces for what is known of the case at hand."""
     instead: str
+    """The line to write instead."""
 
     @property
     def page(self) -> str:
@@ -103,11 +96,7 @@ _ALL = (
         "{op} calls a Python function, of which nothing is known but its result.",
         "functions of tf, or tf.primitive(fn, vjp), which gives the function a derivative",
     ),
-    Reason(
-        "left-for-numpy",
-        "{detail}: what is computed from plain numbers is a constant.",
-        "{write}",
-    ),
+    Reason("left-for-numpy", "{detail}: what is computed from plain numbers is a constant.", "{write}"),
     Reason(
         "assigned",
         "{source} was assigned to variable {variable}, and {target} read it from there: no derivative passes an "

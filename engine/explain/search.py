@@ -24,20 +24,7 @@ class Break(NamedTuple):
 
 @dataclass
 class Search:
-    """The result of the two walks.
-
-    Attributes
-    ----------
-    live, reached, needed, feeds : set of int
-        ``id`` of the values that depend on the source differentiably, that depend on it at all, that the target is
-        computed from, and that it is computed from differentiably.
-    breaks : list of Break
-        Where the path ends, in the order of execution; of a connected target, where another path ends.
-    made : dict
-        ``id(value) -> the node`` that computed it.
-    came : dict
-        ``id(value) -> (node, operand)``: by which operand a value was first reached.
-    """
+    """The result of the two walks."""
 
     evidence: Evidence
     source: Any
@@ -46,9 +33,14 @@ class Search:
     reached: set[int] = field(default_factory=set)
     needed: set[int] = field(default_factory=set)
     feeds: set[int] = field(default_factory=set)
+    """``id`` of the values that depend on the source differentiably, that depend on it at all, that the target is
+    computed from, and that it is computed from differentiably."""
     breaks: list[Break] = field(default_factory=list)
+    """Where the path ends, in the order of execution; of a connected target, where another path ends."""
     made: dict[int, Node] = field(default_factory=dict)
+    """``id(value) -> the node`` that computed it."""
     came: dict[int, Break] = field(default_factory=dict)
+    """``id(value) -> (node, operand)``: by which operand a value was first reached."""
 
     @property
     def is_connected(self) -> bool:

@@ -26,14 +26,7 @@ class Site(NamedTuple):
 
 
 class Notes(Seen):
-    """The ops that were seen, with where they were.
-
-    Attributes
-    ----------
-    sites : list of Site
-    recorded : list of bool
-        Whether the tape that it stands beside was recording.
-    """
+    """The ops that were seen, with where they were, and whether the tape that it stands beside was recording."""
 
     def __init__(self, tape: Tape) -> None:
         super().__init__()
@@ -53,11 +46,7 @@ class Notes(Seen):
 class ExplainedTape(Tape):
     """A tape beside which a witness sees all ops between `start` and the end of the ``with`` block.
 
-    Attributes
-    ----------
-    notes : Notes
-    watched : dict
-        ``address(value) -> how many ops had been seen`` when it was watched.
+    `watched` says by address how many ops had been seen when a value was watched.
     """
 
     explains = True

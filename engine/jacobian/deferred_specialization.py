@@ -268,15 +268,7 @@ def batch_jacobian(path: Path, mode: str) -> Operand:
 def deferred_blocks(path: Path, options: Options, sparsity: Any, format: str, zeros: bool) -> list[list[Any]]:
     """The blocks ``[target][source]`` of a path with unknown shapes, as the caller of `jacobian` gets them.
 
-    Parameters
-    ----------
-    path : Path
-    options : Options
-    sparsity : matrix or None
-        The caller's pattern.
-    format : str
-    zeros : bool
-        Whether to give zeros, not None, for a block that is not connected.
+    `sparsity` is the caller's pattern; one that is not connected is zeros, not None, if `zeros`.
     """
     m, n = range(len(path.targets)), range(len(path.sources))
     pairs = [(i, j) for i in m for j in n if zeros or _connected(path, i, j)]

@@ -35,13 +35,7 @@ from engine.runtime.errors import InvalidArgumentError
 
 
 def check_rows_independent(nodes: Sequence[Node], target: Any, source: Any) -> None:
-    """Raise unless each row of `target` depends on the same row of `source` only.
-
-    Raises
-    ------
-    InvalidArgumentError
-        (a ValueError) naming the op that couples rows.
-    """
+    """Raise unless each row of `target` depends on the same row of `source` only; the error names the op to blame."""
     rows = known_shape(source, "batch_jacobian")[0]
     if not isinstance(target, EagerTensor) or not rows or rows < 2 or not dtype_of(target).is_differentiable:
         return
@@ -92,15 +86,7 @@ def zero_beside(blocks: Any) -> None:
 
 
 class RowsCheck:
-    """Raises if tangents of `values`, the target being the last one, have left their rows. It can be pickled.
-
-    Parameters
-    ----------
-    nodes : sequence of Node
-    values : sequence of Value
-        Those that tangents are given of.
-    rows : int
-    """
+    """Raises if tangents of `values`, the target being the last one, have left their rows. It can be pickled."""
 
     def __init__(self, nodes: Sequence[Node], values: Sequence[Any], rows: int) -> None:
         trace, of = Trace(), {}

@@ -254,13 +254,7 @@ class TapeDerivatives:
         return wrapped(np.zeros(full, dtype_of(source).numpy) if rows is None else reshape(rows, full))
 
     def hessian(
-        self,
-        target: Any,
-        sources: Any,
-        *,
-        mode: Mode = "auto",
-        max_bytes: int | None = None,
-        format: Format = "dense",
+        self, target: Any, sources: Any, *, mode: Mode = "auto", max_bytes: int | None = None, format: Format = "dense"
     ) -> Any:
         """The second derivatives of the sum of `target`'s elements: forward sweeps over one reverse walk.
 

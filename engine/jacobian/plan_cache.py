@@ -44,15 +44,7 @@ def compiled_for(
 ) -> tuple[ClosedFunction, list[Any]]:
     """A plan's closed function for a recording of arrays, and the arrays that it takes.
 
-    Parameters
-    ----------
-    nodes : sequence of Node
-    sources, targets : sequence of Value
-    options : Options
-    sparsity : sparse matrix, optional
-        The caller's pattern.
-    make : callable
-        ``make(path, options, sparsity)`` gives it, if it is not known yet.
+    ``make(path, options, sparsity)`` gives it, if it is not known yet; `sparsity` is the caller's pattern.
     """
     try:
         structure, ends = structure_of(nodes).extended([*targets, *sources])

@@ -45,12 +45,7 @@ class UnknownShapesError(ShapeError):
 
 
 def compiled_hessian(path: Path, options: Options, sparsity: Any) -> ClosedFunction:
-    """The closed function for the blocks of the Hessian of the sum of all targets, of the values on the path.
-
-    Raises
-    ------
-    UnknownShapesError
-    """
+    """The closed function for the blocks of the Hessian of the sum of all targets, of the values on the path."""
     mirror, _, _, second, numbers = _differentiated(path)
     with paused():
         unknown = next((x for x in second.values if not aval_of(x).is_static), None)
@@ -90,14 +85,8 @@ _Numbers = Callable[[list[int]], list[int]]
 def _differentiated(path: Path) -> tuple[Mirror, list[Any], list[Any], Path, _Numbers]:
     """The gradients of the sum of all targets, as symbols.
 
-    Returns
-    -------
-    mirror : Mirror
-    sources, gradients : list of Symbol
-    second : Path
-        From the sources to the gradients.
-    numbers : callable
-        From the numbers of values that the mirror takes to their numbers on `path`.
+    With their mirror come the sources, the gradients, the path from one to the other, and what turns numbers of values
+    that the mirror takes into their numbers on `path`.
     """
     if any(node.op is custom_call and type(node.outputs[0]) is EagerTensor for node in path.nodes):
         return _recorded(path)

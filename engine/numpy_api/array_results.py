@@ -31,22 +31,14 @@ from engine.runtime.errors import InvalidArgumentError, UnimplementedError
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A call of one of NumPy's functions.
-
-    Attributes
-    ----------
-    function : callable
-    name : str
-    arguments : structure
-        Positional and named arguments; `Place` stands for arrays that are operands.
-    results : tuple of (shape, dtype)
-        How the arrays among the results looked when it was recorded.
-    """
+    """A call of one of NumPy's functions."""
 
     function: Callable[..., Any]
     name: str
     arguments: Any
+    """Positional and named arguments; `Place` stands for arrays that are operands."""
     results: tuple[tuple[tuple[int, ...], DType], ...] = ()
+    """How the arrays among the results looked when it was recorded."""
 
     def __call__(self, *arrays: Any) -> Any:
         """Call the function."""
@@ -76,10 +68,6 @@ def _kernel(*arrays: Any, call: Call) -> Sequence[Array]:
     return [x.astype(dtype.numpy, copy=False) for x, (_, dtype) in zip(found, call.results, strict=True)]
 
 
-def _abstract(*_: Aval, call: Call) -> tuple[Aval, ...]:
-    return tuple([Aval(shape, dtype) for shape, dtype in call.results])
-
-
 def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> NoReturn:
     raise UnimplementedError(f"{params['call'].name}: a function of arrays does not take batches")
 
@@ -87,7 +75,7 @@ def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], 
 numpy_call = nondifferentiable(
     "numpy_call",
     _kernel,
-    abstract=_abstract,
+    abstract=lambda *_, call: tuple([Aval(shape, dtype) for shape, dtype in call.results]),
     batch=_batch,
     args=("*operands",),
     multi=True,

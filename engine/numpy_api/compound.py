@@ -22,14 +22,7 @@ from engine.numpy_api.functions import NotTaken, Row, at_least, constant, dims_o
 from engine.numpy_api.padding import PADDING
 from engine.numpy_api.polynomials import POLYNOMIALS
 from engine.numpy_api.statistics import STATISTICS
-from engine.ops import (
-    diagonal,
-    gather,
-    linalg,
-    rearrange,
-    reduce,
-    slicing,
-)
+from engine.ops import diagonal, gather, linalg, rearrange, reduce, slicing
 from engine.ops import shape as shapes
 
 # ---- convolutions ----------------------------------------------------------------------------------------------------

@@ -42,13 +42,7 @@ def _packed(x: Any, like: Any) -> Any:
 
 
 def along(items: tuple[Any, ...], theirs: Any, columns: bool) -> Any:
-    """The value of ``r_[items]`` or ``c_[items]``; slices of numbers mean what they mean there.
-
-    Raises
-    ------
-    TypeError
-        If there is one of the strings that say how NumPy is to go about it.
-    """
+    """The value of ``r_[items]`` or ``c_[items]``; slices of numbers mean what they mean there. Strings are refused."""
     like, parts = _first(items), []
     for item in items:
         if isinstance(item, str):

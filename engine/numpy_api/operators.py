@@ -91,12 +91,7 @@ _BINARY: dict[str, Callable[..., Any]] = {
     "or": _logical_or_bitwise(compare.logical_or, compare.bitwise_or),
     "xor": _logical_or_bitwise(compare.logical_xor, compare.bitwise_xor),
 }
-_COMPARISONS = {
-    "lt": compare.less,
-    "le": compare.less_equal,
-    "gt": compare.greater,
-    "ge": compare.greater_equal,
-}
+_COMPARISONS = {"lt": compare.less, "le": compare.less_equal, "gt": compare.greater, "ge": compare.greater_equal}
 
 
 def install() -> None:

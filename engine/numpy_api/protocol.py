@@ -385,14 +385,7 @@ def _array_function(self: Value, function: Any, types: Any, args: Any, kwargs: A
 def of_scipy(name: str, theirs: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Call a function of SciPy's, which does not ask its operands, for values among its arguments.
 
-    Parameters
-    ----------
-    name : str
-        ``scipy.linalg.solve``.
-    theirs : callable
-        SciPy's own, for arrays.
-    args, kwargs
-        What it was called with.
+    `theirs` is SciPy's own, for arrays, and is called `name`.
     """
     ours = {key: value for key, value in kwargs.items() if key not in HOW}
     function, advice = _row(name)
@@ -456,12 +449,8 @@ def _promote(arguments: dict[str, Any], names: Sequence[str]) -> None:
 def _on_arrays(function: Any, name: str, advice: str, args: Any, kwargs: Any, cuts: bool = True) -> Any:
     """NumPy's own result for the arrays of eager values.
 
-    Raises
-    ------
-    SymbolicArrayError
-        (a TypeError) if a value has no array.
-    TypeError
-        If the function `cuts` the path of a derivative that a tape follows.
+    There is a SymbolicArrayError if a value has no array, and a TypeError if it `cuts` the path of a derivative that a
+    tape follows.
     """
     for x in flatten((args, kwargs)):
         if not isinstance(x, Value):

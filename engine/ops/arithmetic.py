@@ -175,10 +175,7 @@ def _divide_no_nan_kernel(x: Any, y: Any) -> Operand:
 divide_no_nan = elementwise(
     "divide_no_nan",
     _divide_no_nan_kernel,
-    (
-        lambda out, x, y: divide_no_nan(ones_like(y), y),
-        lambda out, x, y: -divide_no_nan(out, y),
-    ),
+    (lambda out, x, y: divide_no_nan(ones_like(y), y), lambda out, x, y: -divide_no_nan(out, y)),
     type="DivNoNan",
     selects=True,
     doc="""``x / y``, but 0 where ``y == 0`` (and so are both derivatives).
@@ -309,13 +306,9 @@ round = nondifferentiable("round", np.round, accepts=REAL, doc="Nearest integer,
 rint = nondifferentiable("rint", np.rint, accepts=FLOATING, doc="Nearest integer, halves to even.")
 
 
-def _clip_kernel(x: Any, low: Any, high: Any) -> np.ndarray:
-    return np.maximum(np.minimum(x, high), low)
-
-
 clip = elementwise(
     "clip",
-    _clip_kernel,
+    lambda x, low, high: np.maximum(np.minimum(x, high), low),
     (
         lambda out, x, low, high: cast_like(logical_and(greater_equal(x, low), less_equal(x, high)), x),
         lambda out, x, low, high: cast_like(less(x, low), x),

@@ -20,13 +20,7 @@ Axes = tuple[int, ...] | None
 
 
 def static_axis(name: str, axis: Any, argument: str = "axis") -> Any:
-    """`axis` as Python data: an array or a tensor known while the graph is built becomes ints.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If it is a tensor that only a run can know.
-    """
+    """`axis` as Python data: an array or a tensor known while the graph is built becomes ints; others are refused."""
     if not isinstance(axis, (Value, np.ndarray, np.generic)):
         return axis
     known = constant_value(axis)

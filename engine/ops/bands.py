@@ -22,14 +22,9 @@ ALIGNMENTS = ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT")
 
 
 def longest(sides: Sequence[int | None], low: int, high: int, empty: bool = False) -> int | None:
-    """How many entries the longest of some diagonals of a matrix of the given size has.
+    """How many entries the longest of some diagonals of a matrix of the given size has; there must be such diagonals.
 
     Where they may be `empty`, those next to the matrix have none.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there is no such diagonal.
     """
     rows, columns = sides
     if rows is None or columns is None:

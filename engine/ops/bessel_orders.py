@@ -171,10 +171,7 @@ def _order_dx(out: Any, v: Any, x: Any, *, function: str, times: int) -> Operand
 bessel_by_order = elementwise(
     "bessel_by_order",
     typed_kernel(_by_order),
-    (
-        lambda out, v, x, *, function, times: bessel_by_order(v, x, function=function, times=times + 1),
-        _order_dx,
-    ),
+    (lambda out, v, x, *, function, times: bessel_by_order(v, x, function=function, times=times + 1), _order_dx),
     args=("v", "x"),
     accepts=FLOATING,
     doc="Derivative number `times` of a Bessel function in its order.",
@@ -240,14 +237,10 @@ bessel_kve = _of_order("bessel_kve", "kve", "``exp(x)`` times the modified Besse
 # ---- Airy and Struve functions ---------------------------------------------------------------------------------------
 
 
-def _airy_dx(out: Any, x: Any, *, which: int) -> Operand:
-    return x * airy(x, which=which - 1) if which % 2 else airy(x, which=which + 1)
-
-
 airy = elementwise(
     "airy",
     typed_kernel(lambda x, *, which: scipy.special.airy(x)[which]),
-    (_airy_dx,),
+    (lambda out, x, *, which: x * airy(x, which=which - 1) if which % 2 else airy(x, which=which + 1),),
     accepts=FLOATING,
     doc="Airy function number `which` of Ai, Ai', Bi, Bi'.",
 )

@@ -82,11 +82,7 @@ select = general(
     "select",
     np.where,
     _select_abstract,
-    vjp=(
-        None,
-        lambda ct, out, c, x, y: _chosen(ct, c, x),
-        lambda ct, out, c, x, y: _otherwise(ct, c, y),
-    ),
+    vjp=(None, lambda ct, out, c, x, y: _chosen(ct, c, x), lambda ct, out, c, x, y: _otherwise(ct, c, y)),
     jvp=(
         None,
         lambda t, out, c, x, y: select(c, t, zeros_like(out)),

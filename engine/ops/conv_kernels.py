@@ -309,9 +309,7 @@ _FORWARD, _TO_DATA, _TO_FILTERS = range(3)
 def _tap_weights(w: Any, stack: int, width: int) -> np.ndarray:
     """For each tap, its weights for a line of `width` pixels, to go with data of one batch dimension.
 
-    Returns
-    -------
-    array, shape (taps, *stack, 1, ..., 1, width, channels * multiplier)
+    They have the shape (taps, *stack, 1, ..., 1, width, channels * multiplier).
     """
     rank = w.ndim - stack - 2
     count = math.prod(w.shape[stack:-2])

@@ -44,21 +44,13 @@ def _identity_kernel(x: Any, *, first: int, count: int, lead: int = 0) -> np.nda
     return np.eye(count, math.prod(shape), first, dtype=x.dtype).reshape(count, *shape)
 
 
-def _identity_abstract(x: Aval, *, first: int, count: int, lead: int = 0) -> Aval:
-    return Aval(None if x.shape is None else (count, *x.shape[lead:]), x.dtype)
-
-
-def _identity_batch(
-    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
-) -> NotBatched:
-    return NotBatched(op(inputs[0], **{**params, "lead": params.get("lead", 0) + 1}))
-
-
 identity_like = nondifferentiable(
     "identity_like",
     _identity_kernel,
-    abstract=_identity_abstract,
-    batch=_identity_batch,
+    abstract=lambda x, *, first, count, lead=0: Aval(None if x.shape is None else (count, *x.shape[lead:]), x.dtype),
+    batch=lambda op, size, flags, inputs, params: NotBatched(
+        op(inputs[0], **{**params, "lead": params.get("lead", 0) + 1})
+    ),
     args=("input",),
     from_avals=True,
     layout=Layout.FRESH,

@@ -87,14 +87,7 @@ def _turns(values: Any, of_values: Any, sides: Sequence[tuple[Any, Any]]) -> tup
 
     Any small change of the matrix turns these vectors. A function that such a turn changes has no derivative: NaN. So
     it is for one that shows the values, too: its terms are the limit of a quotient of zeros; and so for all second
-    derivatives. Else this is 0.
-
-    Parameters
-    ----------
-    values, of_values : value
-        The values and their cotangents.
-    sides : sequence of pairs
-        Vectors and their cotangents: those of one side or two.
+    derivatives. Else this is 0. `sides` are vectors and their cotangents: those of one side or two.
     """
     parts = [matmul(vectors, ct, adjoint_a=True) for vectors, ct in sides]
     size = sum(reduce_max(absolute(part), axis=(-2, -1), keepdims=True) for part in parts)
@@ -129,15 +122,11 @@ def _cholesky_jvp(t: Any, out: Any, x: Any) -> Operand:
     return matmul(out, _half_lower(_solve_with(out, adjoint(left), lower=True)))
 
 
-def _cholesky_kernel(x: Any) -> np.ndarray:
-    return known(numbers_of("small_cholesky", x), NOT_DEFINITE) if is_small(x) else numpy_linalg.cholesky(x)
-
-
 NOT_DEFINITE = "Matrix is not positive definite"
 
 cholesky_op = general(
     "cholesky_op",
-    _cholesky_kernel,
+    lambda x: known(numbers_of("small_cholesky", x), NOT_DEFINITE) if is_small(x) else numpy_linalg.cholesky(x),
     square_abstract("cholesky"),
     vjp=(_cholesky_vjp,),
     jvp=(_cholesky_jvp,),

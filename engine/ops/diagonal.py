@@ -107,10 +107,6 @@ def _sides(
     return size
 
 
-def _matrix_diag_kernel(d: Any, *, offset: int, rows: int | None, columns: int | None) -> np.ndarray:
-    return _embedded(d, _sides(d.shape[-1], offset, offset, rows, columns), offset)
-
-
 def _matrix_diag_abstract(d: Aval, *, offset: int, rows: int | None, columns: int | None) -> Aval:
     if d.shape is None:
         return Aval(None, d.dtype)
@@ -121,7 +117,7 @@ def _matrix_diag_abstract(d: Aval, *, offset: int, rows: int | None, columns: in
 
 matrix_diag_op = linear(
     "matrix_diag_op",
-    _matrix_diag_kernel,
+    lambda d, *, offset, rows, columns: _embedded(d, _sides(d.shape[-1], offset, offset, rows, columns), offset),
     # the smallest matrix for no entries has no such diagonal
     lambda ct, d, *, offset, rows, columns: diagonal(ct, offset=offset, empty=True),
     _matrix_diag_abstract,
@@ -135,12 +131,7 @@ matrix_diag_op = linear(
 
 @operands("diagonal")
 def matrix_diag(
-    diagonal: Any,
-    k: Any = 0,
-    num_rows: int = -1,
-    num_cols: int = -1,
-    padding_value: Any = 0,
-    align: str = "RIGHT_LEFT",
+    diagonal: Any, k: Any = 0, num_rows: int = -1, num_cols: int = -1, padding_value: Any = 0, align: str = "RIGHT_LEFT"
 ) -> Operand:
     """Matrices with given diagonals.
 

@@ -198,10 +198,7 @@ truncexpon_cdf, log_truncexpon_cdf, truncexpon_sf, log_truncexpon_sf = _tails(
     "truncexpon",
     ("x", "b"),
     _truncated_exponential,
-    [
-        lambda x, b: exp(-x) / one_minus_exp(-b),
-        lambda x, b: -one_minus_exp(-x) * odds(-b) / one_minus_exp(-b),
-    ],
+    [lambda x, b: exp(-x) / one_minus_exp(-b), lambda x, b: -one_minus_exp(-x) * odds(-b) / one_minus_exp(-b)],
     "an exponential variable that is less than `b`",
     of_logs=(
         {0: lambda out, x, b: odds(-x), 1: lambda out, x, b: -odds(-b)},

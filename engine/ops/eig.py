@@ -34,12 +34,7 @@ from engine.ops.solve import check_matrix, solve_op
 from engine.ops.spectral import divided, of_values
 from engine.runtime.errors import InvalidArgumentError
 
-_COMPLEX: dict[DType, DType] = {
-    float32: complex64,
-    float64: complex128,
-    complex64: complex64,
-    complex128: complex128,
-}
+_COMPLEX: dict[DType, DType] = {float32: complex64, float64: complex128, complex64: complex64, complex128: complex128}
 
 
 def _abstract(x: Aval) -> tuple[Aval, Aval]:

@@ -42,20 +42,7 @@ def check_range(name: str, indices: Any, size: int) -> None:
 
 
 def add_at(size: int, indices: Any, values: Any) -> np.ndarray:
-    """Rows of zeros, `size` of them, to which row i of `values` is added at ``indices[i]`` (in order of i).
-
-    Parameters
-    ----------
-    size : int
-    indices : array, shape (n,)
-        In range.
-    values : array, shape (n, m)
-
-    Notes
-    -----
-    NumPy's ``np.add.at`` is slow for rows. A product with the sparse matrix that has a one per index does the same
-    additions in the same order in compiled code; for few numbers ``np.add.at`` on the flattened rows is faster.
-    """
+    """Rows of zeros, `size` of them, to which row i of `values` is added at ``indices[i]`` (in order of i)."""
     columns = values.shape[1]
     kind = values.dtype.kind
     if columns == 1 and values.dtype == np.float64 and len(indices):

@@ -291,12 +291,8 @@ def _without_batched(
 ) -> tuple[Spec, list[Any], list[tuple[Any, Any, int]]]:
     """Take the operands that differ between batch elements out of a spec.
 
-    Returns
-    -------
-    spec, operands
-        For what is left; it keeps the dimensions that batched operands index whole.
-    gathers : list of (item, operand, axis)
-        What to gather from the result, one after the other.
+    With spec and operands for what is left, which keeps the dimensions that batched operands index whole, comes what to
+    gather from the result, one after the other: item, operand and axis.
     """
     if shape is None:
         raise UnknownRankError("getitem: cannot be vectorized over an index into a value of unknown rank")

@@ -28,11 +28,7 @@ _OF_SPARSE = frozenset({"abs", "cast", "erf", "negative", "sign", "sqrt", "squar
 
 
 def conversion(
-    name: str,
-    same: tuple[str, ...],
-    alone: tuple[str, ...],
-    optional: Container[str] = (),
-    wrap: Wrap | None = None,
+    name: str, same: tuple[str, ...], alone: tuple[str, ...], optional: Container[str] = (), wrap: Wrap | None = None
 ) -> Callable[[dict[str, Any]], None]:
     """A function that converts the tensor arguments of another in place; only the `optional` ones may be None.
 

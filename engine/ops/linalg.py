@@ -427,10 +427,7 @@ def _cross_sparsity(site: Site, i: int) -> list[Links]:
 cross_op = multilinear(
     "cross_op",
     _cross_kernel,
-    (
-        lambda ct, a, b: sum_to_like(cross_op(b, ct), a),
-        lambda ct, a, b: sum_to_like(cross_op(ct, a), b),
-    ),
+    (lambda ct, a, b: sum_to_like(cross_op(b, ct), a), lambda ct, a, b: sum_to_like(cross_op(ct, a), b)),
     _cross_abstract,
     leading(1),
     type="Cross",

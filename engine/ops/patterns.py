@@ -38,27 +38,18 @@ _REPEATS = (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT)
 
 
 class _Part(NamedTuple):
-    """The facts known of a part of a pattern.
-
-    Attributes
-    ----------
-    first : int
-        The bytes that it may begin with, a bit each.
-    empty : bool
-        Whether it may match nothing.
-    ways : float
-        In how many ways it may match a text, without the unbounded repeats.
-    degree : float
-        How often the length of the text is to be multiplied for these; infinite if no power of it is enough.
-    long : bool
-        Whether it holds a repeat without end.
-    """
+    """The facts known of a part of a pattern."""
 
     first: int
+    """The bytes that it may begin with, a bit each."""
     empty: bool
+    """Whether it may match nothing."""
     ways: float = 1.0
+    """In how many ways it may match a text, without the unbounded repeats."""
     degree: float = 0.0
+    """How often the length of the text is to be multiplied for these; infinite if no power of it is enough."""
     long: bool = False
+    """Whether it holds a repeat without end."""
 
 
 def _power(ways: float, times: int) -> float:
@@ -66,13 +57,7 @@ def _power(ways: float, times: int) -> float:
 
 
 class _Reader:
-    """Reads a pattern.
-
-    Parameters
-    ----------
-    folds : bool
-        Whether capitals are as good as small letters, somewhere in it.
-    """
+    """Reads a pattern; if it `folds`, capitals are as good as small letters, somewhere in it."""
 
     def __init__(self, folds: bool) -> None:
         self._folds = folds
@@ -201,10 +186,7 @@ class _Reader:
 def compiled(pattern: bytes, search: bool) -> tuple[re.Pattern[bytes], _Part, bool]:
     """A pattern ready for use, what is known of it, and whether it may read a text from many places.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If it is no pattern, or one that RE2 does not have.
+    InvalidArgumentError is raised if it is no pattern, or one that RE2 does not have.
     """
     try:
         made = re.compile(pattern)
@@ -217,20 +199,9 @@ def compiled(pattern: bytes, search: bool) -> tuple[re.Pattern[bytes], _Part, bo
 
 
 def matcher(name: str, pattern: bytes, x: bytes, search: bool) -> re.Pattern[bytes]:
-    """A pattern ready to be run on a string.
+    """A pattern ready to be run on a string by an op; InvalidArgumentError if it may take too long.
 
-    Parameters
-    ----------
-    name : str
-        Of the op.
-    pattern, x : bytes
-    search : bool
-        Whether it is looked for at each place, not at the beginning alone.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If it may take too long.
+    If it is a `search`, the pattern is looked for at each place, not at the beginning alone.
 
     Examples
     --------

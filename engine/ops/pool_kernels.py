@@ -83,15 +83,8 @@ def _reduced(
 ) -> np.ndarray:
     """The results of a ufunc for the entries that each of them reads; `fill` if there are none.
 
-    Parameters
-    ----------
-    x : array, shape (*batch, *space, channels)
-    reads
-        For each spatial dimension.
-    numbers
-        The spatial dimensions of the result.
-    before, behind : array or None
-        What to divide the data by, and the result.
+    Data have the shape ``(*batch, *space, channels)``; `reads` are for each spatial dimension, `numbers` are those of
+    the result. The data are divided by `before`, and the result by `behind`.
     """
     rank = len(numbers)
     lead, space, channels = x.shape[: -1 - rank], x.shape[-1 - rank : -1], x.shape[-1]

@@ -86,10 +86,7 @@ def _t_density_ddf(out: Any, df: Any, t: Any) -> Operand:
 t_density = elementwise(
     "t_density",
     typed_kernel(tail_kernels.t_density),
-    (
-        in_double(lambda: t_density, _t_density_ddf),
-        lambda out, df, t: -out * (df + 1) / (df / t + t),
-    ),
+    (in_double(lambda: t_density, _t_density_ddf), lambda out, df, t: -out * (df + 1) / (df / t + t)),
     args=("df", "t"),
     accepts=FLOATING,
     doc="Density of Student's t.",

@@ -41,10 +41,7 @@ from engine.runtime.public_names import methods_of, named
 def rows_at(variable: Any, indices: Any, updates: Any) -> IndexedSlices:
     """Rows for a variable; `indices` may have any rank, with which the shape of `updates` starts. A number is for all.
 
-    Raises
-    ------
-    DTypeError, ShapeError
-        If `updates` are not of the variable's dtype, or not one row per index.
+    Updates must be of the variable's dtype, and one row per index.
     """
     name = f"scatter into variable {variable.name!r}"
     values = as_operand(updates, variable.dtype, f"{name}: argument `updates`")

@@ -142,13 +142,9 @@ def known(numbers: Any, message: str = SINGULAR) -> np.ndarray:
     return numbers
 
 
-def _inverse_kernel(x: Any) -> np.ndarray:
-    return known(numbers_of("small_inv", x)) if is_small(x) else numpy_linalg.inv(x)
-
-
 inverse_op = general(
     "inverse_op",
-    _inverse_kernel,
+    lambda x: known(numbers_of("small_inv", x)) if is_small(x) else numpy_linalg.inv(x),
     square_abstract("inv"),
     vjp=(lambda ct, out, x: -matmul(out, matmul(ct, out, adjoint_b=True), adjoint_a=True),),
     jvp=(lambda t, out, x: -matmul(out, matmul(t, out)),),

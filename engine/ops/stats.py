@@ -34,10 +34,6 @@ def _wide(x: Any) -> Any:
     return x.astype(np.float32) if x.dtype.itemsize == 2 else x
 
 
-def _center_kernel(x: Any, *, axis: Axes) -> np.ndarray:
-    return _centered(_wide(x), axis).astype(x.dtype, copy=False)
-
-
 def _centered(x: Any, axis: Axes) -> np.ndarray:
     if x.size == 0:
         return x
@@ -55,7 +51,7 @@ def _center_abstract(x: Aval, *, axis: Axes) -> Aval:
 
 center = linear(
     "center",
-    _center_kernel,
+    lambda x, *, axis: _centered(_wide(x), axis).astype(x.dtype, copy=False),
     lambda ct, x, *, axis: center(ct, axis=axis),
     _center_abstract,
     axis_param,
@@ -66,18 +62,6 @@ center = linear(
 
 def _variance(x: Any, axis: Axes, keepdims: bool) -> Any:
     return mean_kernel(np.square(_centered(_wide(x), axis)), axis=axis, keepdims=keepdims)
-
-
-def _variance_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Operand:
-    return _variance(x, axis, keepdims).astype(x.dtype, copy=False)
-
-
-def _std_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Operand:
-    return np.sqrt(_variance(x, axis, keepdims)).astype(x.dtype, copy=False)
-
-
-def _norm_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Operand:
-    return np.sqrt(add_over(np.square(_wide(x)), axis, keepdims)).astype(x.dtype, copy=False)
 
 
 length_sloped = elementwise(
@@ -98,7 +82,7 @@ length_sloped = elementwise(
 )
 reduce_variance_op = reduction(
     "reduce_variance",
-    _variance_kernel,
+    lambda x, *, axis, keepdims: _variance(x, axis, keepdims).astype(x.dtype, copy=False),
     lambda out, x, axis: 2 * center(x, axis=axis),
     mean=True,
     type="Variance",
@@ -107,7 +91,7 @@ reduce_variance_op = reduction(
 )
 reduce_std_op = reduction(
     "reduce_std",
-    _std_kernel,
+    lambda x, *, axis, keepdims: np.sqrt(_variance(x, axis, keepdims)).astype(x.dtype, copy=False),
     lambda out, x, axis: part_of(center(x, axis=axis), out),
     mean=True,
     kinked=True,
@@ -117,7 +101,7 @@ reduce_std_op = reduction(
 )
 reduce_euclidean_norm_op = reduction(
     "reduce_euclidean_norm",
-    _norm_kernel,
+    lambda x, *, axis, keepdims: np.sqrt(add_over(np.square(_wide(x)), axis, keepdims)).astype(x.dtype, copy=False),
     lambda out, x, axis: part_of(x, out),
     kinked=True,
     type="EuclideanNorm",

@@ -49,15 +49,9 @@ def multiplied_laid_out(
 ) -> bool:
     """Have the windows of images multiplied by filters, or by points for filters, some at a time; whether that is done.
 
-    They are laid out in memory that the cache holds when they are multiplied. The products are those that `product`
-    and `product_of_columns` ask of NumPy, one by one.
-
-    Parameters
-    ----------
-    x : array, shape (n, *space, channels)
-    filters : array, shape (size * channels, outputs)
-        If they are wanted, the product is added to them.
-    points : array, shape (windows, outputs)
+    They are laid out in memory that the cache holds when they are multiplied. The products are those that `product` and
+    `product_of_columns` ask of NumPy, one by one. Images have the shape ``(n, *space, channels)``, filters ``(size *
+    channels, outputs)``, points ``(windows, outputs)``. If filters are wanted, the product is added to them.
     """
     if not takes_c(x, len(size)) or not (x.dtype == filters.dtype == points.dtype):
         return False

@@ -76,10 +76,7 @@ class Span(NamedTuple):
 def spans(name: str, dims: Sequence[int], size: Sequence[int], windows: Windows) -> list[Span]:
     """How many entries to add at both ends of each spatial dimension, and how many windows there are then.
 
-    Raises
-    ------
-    ShapeError
-        If a window is larger than a padded dimension.
+    A window that is larger than a padded dimension is refused.
     """
     return list(_spans(name, tuple(dims), tuple(size), windows))
 
@@ -178,16 +175,7 @@ def taps(size: Sequence[int], windows: Windows, along: Sequence[Span]) -> Iterat
 
 
 def patches(x: Any, size: Sequence[int], windows: Windows, along: Sequence[Span]) -> np.ndarray:
-    """A view of the windows of padded data.
-
-    Parameters
-    ----------
-    x : array, shape (n, *space, channels)
-
-    Returns
-    -------
-    array, shape (n, *counts, *size, channels)
-    """
+    """A view of the windows of padded data: of ``(n, *space, channels)`` one of ``(n, *counts, *size, channels)``."""
     moves = [step * stride for step, stride in zip(x.strides[1:-1], windows.strides, strict=True)]
     steps = [step * dilation for step, dilation in zip(x.strides[1:-1], windows.dilations, strict=True)]
     dims = (len(x), *[s.number for s in along], *size, x.shape[-1])
@@ -290,12 +278,9 @@ def make_windows(
 
 
 def spatial(name: str, argument: str, given: Any, rank: int, channels_first: bool = False) -> tuple[int, ...]:
-    """The entries of an argument that belong to spatial dimensions.
+    """The entries of an argument that belong to spatial dimensions: of an int, or of 1, `rank` or ``rank + 2`` ints.
 
-    Parameters
-    ----------
-    given : int, or sequence of 1, `rank` or ``rank + 2`` ints
-        In the last case those of batch and channels must be 1. None means 1.
+    In the last case those of batch and channels must be 1. None means 1.
     """
     values = [1] if given is None else list(as_ints(name, argument, static_axis(name, given, argument)))
     if len(values) == rank + 2:
@@ -344,13 +329,7 @@ over_images = aligned(0, 1)
 
 
 def image_dims(name: str, argument: str, x: Aval, rank: int) -> tuple[Dims, Dims, int | None] | None:
-    """The batch, spatial and channel dimensions of data, or None if the rank is not known.
-
-    Raises
-    ------
-    ShapeError
-        If there are too few.
-    """
+    """The batch, spatial and channel dimensions of data, or None if the rank is not known; too few are refused."""
     if x.shape is None:
         return None
     if len(x.shape) < rank + 2:
@@ -389,11 +368,7 @@ def _patches_abstract(x: Aval, *, size: tuple[int, ...], windows: Windows) -> Av
 def tap_numbers(shape: tuple[int, ...], size: tuple[int, ...], windows: Windows) -> np.ndarray:
     """For each tap of a window, and each entry of what windows give of data of this shape: which element it reads.
 
-    Elements are counted in C order; -1 is one of the padding.
-
-    Returns
-    -------
-    array of int, shape (taps, entries)
+    The result has the shape (taps, entries). Elements are counted in C order; -1 is one of the padding.
     """
     numbers = np.arange(1, 1 + math.prod(shape)).reshape(shape)
     read = _patches_kernel(numbers, size=size, windows=windows)

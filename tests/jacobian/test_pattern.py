@@ -81,27 +81,6 @@ def test_merged(shape: tuple[int, int]) -> None:
         assert p.merged(None, shape[0]) is p
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_renumbered_columns(shape: tuple[int, int]) -> None:
-    for p in random_patterns(*shape):
-        before = p.to_csr().copy()
-        for labels in (RNG.integers(-1, 3, shape[1]), np.zeros(shape[1], int), np.full(shape[1], -1)):
-            expected = np.stack([entries(p)[:, labels == k].any(axis=1) for k in range(3)], axis=1)
-            np.testing.assert_array_equal(entries(p.renumbered(labels, 3)), expected)
-        assert (p.to_csr() != before).nnz == 0
-
-
-def test_renumbered_columns_of_a_large_pattern() -> None:
-    p = Pattern.csr(csr_array(RNG.random((300, 400)) < 0.02))
-    assert p.form == "csr" and p.transposed().transposed() is p
-    there, labels = entries(p), RNG.integers(-1, 300, 400)
-    expected = np.stack([there[:, labels == k].any(axis=1) for k in range(300)], axis=1)
-    found = p.renumbered(labels, 300)
-    np.testing.assert_array_equal(entries(found), expected)
-    assert found.to_csr().has_canonical_format
-    np.testing.assert_array_equal(entries(p), there)
-
-
 def test_merged_maps_stay_maps() -> None:
     p = Pattern.map(np.array([2, 2, 0, -1, 0]), 3).merged(np.array([0, 0, 1, 1, 1]), 2)
     assert p.form == "map" and p.index.tolist() == [2, 0]

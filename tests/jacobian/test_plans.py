@@ -20,7 +20,6 @@ from engine.jacobian.planning import plan as planning
 from engine.jacobian.planning.direction import DirectionAssignment, Ways
 from engine.jacobian.planning.elimination import Product, Step, Sweep, plan_chain
 from engine.jacobian.planning.plan import Plan
-from engine.jacobian.structure.behind_moves import block_patterns
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.peeling import peel_sources, peel_targets, unpeeled
 from engine.transform import recorded
@@ -261,19 +260,6 @@ MOVED = (
 )
 
 
-@pytest.mark.parametrize("fn", MOVED)
-def test_patterns_behind_moves_are_those_of_the_whole(fn: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = path_of(fn, np.arange(1.0, 13.0))
-    monkeypatch.setattr(planning, "_is_cheaper_than_ends", lambda *given: False)
-    candidates = planning._candidates(path, Ways("auto", True, False), None)
-    assert len(candidates) > 1
-    for one in candidates[:4]:
-        found = block_patterns(path, Sites(path.contents), one.nodes, one.rows, one.columns)
-        for group, row, known in zip(one.targets, found, one.patterns, strict=True):
-            for p, q in zip(row, known, strict=True):
-                np.testing.assert_array_equal(p.rows(group.index).to_table(), q.to_table())
-
-
 def _rows_of_a_table(tf: Any, x: Any) -> Any:
     table = tf.gather(tf.reshape(x, [4, 3]), [0, 1, 1, 2, 3, 3])
     return tf.stack([table[:, 0] * table[:, 1], table[:, 2] / table[:, 0], tf.sin(table[:, 1] * table[:, 2])], 1)
@@ -303,9 +289,8 @@ def test_ends_that_are_not_looked_at_would_not_be_cheaper(fn: Any, monkeypatch: 
     assert quick.time <= best.time * (1 + 1e-12), (str(quick), str(best))
 
 
-def test_patterns_of_the_ends_are_not_made_where_they_are_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_patterns_of_the_ends_are_not_made_where_they_are_not_needed() -> None:
     """A large table of which many see each row takes two seeds behind the gather, and many from its ends."""
-    monkeypatch.setattr(planning, "behind_columns", None)
     seen = np.arange(600) % 8
     fn = lambda tf, x: tf.reshape(tf.sin(tf.gather(tf.reshape(x, [8, 3]), seen)[:, :2]), [-1])  # noqa: E731
     path = path_of(fn, np.arange(24.0))

@@ -24,28 +24,19 @@ _FEW = 1 << 12
 
 @dataclass(slots=True)
 class Code:
-    """Instructions with their values.
-
-    Attributes
-    ----------
-    inputs, outputs : tuple of int
-        Value ids of the arguments and results.
-    constants : dict
-        Value id to array.
-    instructions : list of Instruction
-        In the order of execution.
-    avals : dict
-        Shape and dtype of each value.
-    orders : dict
-        What is known of how each value lies in memory; nothing is where a program comes from elsewhere.
-    """
+    """Instructions with their values."""
 
     inputs: tuple[int, ...] = ()
     outputs: tuple[int, ...] = ()
+    """Value ids of the arguments and results."""
     constants: dict[int, Any] = field(default_factory=dict)
+    """Value id to array."""
     instructions: list[Instruction] = field(default_factory=list)
+    """In the order of execution."""
     avals: dict[int, Aval] = field(default_factory=dict)
+    """Shape and dtype of each value."""
     orders: dict[int, Order] = field(default_factory=dict)
+    """Knowledge of how each value lies in memory; nothing is known where a program comes from elsewhere."""
 
     # ---- values ------------------------------------------------------------------------------------------------------
 
@@ -112,12 +103,6 @@ class Code:
             self.instructions = [each for part in (reversed(parts) if backwards else parts) for each in part]
             self.drop_unused()
         return count
-
-    def replace_values(self, by: Mapping[int, int]) -> None:
-        """Read other values in place of some."""
-        if by:
-            self.instructions = [reading(each, by) for each in self.instructions]
-            self.outputs = tuple([by.get(s, s) for s in self.outputs])
 
     def drop_unused(self) -> int:
         """Drop instructions and constants that no result needs, effects apart; how many instructions."""

@@ -22,12 +22,7 @@ def _no_batch(op: Op, *_: Any) -> NoReturn:
 
 
 def instruction_op(
-    name: str,
-    module: str,
-    kernel: Callable[..., Any],
-    abstract: Callable[..., Any],
-    doc: str,
-    **facts: Any,
+    name: str, module: str, kernel: Callable[..., Any], abstract: Callable[..., Any], doc: str, **facts: Any
 ) -> Op:
     """An op that exists in programs only, and moves data to a result of its own unless it says otherwise."""
     known: dict[str, Any] = {"type": name, "module": module, "args": (), "doc": doc}
@@ -39,11 +34,6 @@ def _matrix_abstract(matrix: Aval, *_: Aval, transpose: bool) -> Aval:
     return Aval(matrix.shape[::-1] if matrix.shape and transpose else matrix.shape, matrix.dtype)
 
 
-def _identity_product_kernel(matrix: Any, *, transpose: bool) -> np.ndarray:
-    # adding zero gives zeros the sign that they have as a sum of products
-    return np.add(matrix.T if transpose else matrix, 0, order="C")
-
-
 def _diagonal_product_kernel(matrix: Any, diagonal: Any, *, transpose: bool) -> np.ndarray:
     out = np.multiply(diagonal, matrix.T if transpose else matrix, order="C")
     return np.add(out, 0, out)
@@ -52,7 +42,7 @@ def _diagonal_product_kernel(matrix: Any, diagonal: Any, *, transpose: bool) -> 
 identity_product = instruction_op(
     "identity_product",
     __name__,
-    _identity_product_kernel,
+    lambda matrix, *, transpose: np.add(matrix.T if transpose else matrix, 0, order="C"),
     _matrix_abstract,
     "A matrix (transposed), as multiplying it by the identity gives it: in the order of rows in memory.",
     keeps_nan=(0,),

@@ -27,13 +27,7 @@ class ValueTable:
 
 
 class TracedValue(Value):
-    """One value.
-
-    Parameters
-    ----------
-    lowering : Lowering
-    value_id : int
-    """
+    """One value."""
 
     __slots__ = ("lowering", "value_id")
     level = 1

@@ -33,24 +33,16 @@ _ALIGN = 64
 
 @dataclass(eq=False)
 class BufferAssignment:
-    """Where the large results of a program are written.
-
-    Attributes
-    ----------
-    offsets : dict
-        Value id to (offset in bytes, aval).
-    size : int
-        Bytes of the block.
-    results : set of int
-        Large values that are live-out.
-    concat_rows : dict
-        Value ids that are computed in place in a concat, to that array and its rows (start, stop).
-    """
+    """Where the large results of a program are written."""
 
     offsets: dict[int, tuple[int, Aval]]
+    """Value id to (offset in bytes, aval)."""
     size: int
+    """Bytes of the block."""
     results: set[int]
+    """Large values that are live-out."""
     concat_rows: dict[int, tuple[int, int, int]]
+    """Value ids that are computed in place in a concat, to that array and its rows (start, stop)."""
 
     def views(self, block: np.ndarray) -> tuple[np.ndarray, ...]:
         """The arrays at the offsets, in their order."""

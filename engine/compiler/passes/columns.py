@@ -72,14 +72,7 @@ def as_columns(code: Code) -> int:
 class _Columns:
     """The values of a program with a long axis, and the grids of those that are split.
 
-    Attributes
-    ----------
-    length : int
-        Of the long axis.
-    split : set
-        Results that become grids.
-    whole : set
-        Those of them that something needs as they were.
+    `split` results become grids; `whole` are those of them that something needs as they were.
     """
 
     def __init__(self, code: Code, length: int) -> None:

@@ -50,25 +50,17 @@ MOVES = frozenset({
 
 
 class Piece(NamedTuple):
-    """A part of a result that is an operand, or a part of it.
-
-    Attributes
-    ----------
-    operand : int
-        Its position.
-    axes : tuple of (int or None)
-        Per axis of the operand, which one it is of the result; in ascending order. None: one index of it is taken.
-    shifts : tuple of int
-        Per axis of the operand, the index in the result less that in the operand; of an axis that is None, the index
-        that is taken.
-    others : tuple of (int, int)
-        Axes of the result that the operand does not have, with the index in each.
-    """
+    """A part of a result that is an operand, or a part of it."""
 
     operand: int
+    """Its position."""
     axes: tuple[int | None, ...]
+    """Per axis of the operand, which one it is of the result; in ascending order. None: one index of it is taken."""
     shifts: Shape
+    """Per axis of the operand, the index in the result less that in the operand; of an axis that is None, the index
+    that is taken."""
     others: tuple[tuple[int, int], ...] = ()
+    """Axes of the result that the operand does not have, with the index in each."""
 
     def source(self, box: Box, shape: Shape) -> Box | None:
         """The box of an operand of some shape that a box of the result shows, or None if it shows nothing."""

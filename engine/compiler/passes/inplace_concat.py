@@ -24,10 +24,6 @@ _LEAST = TUNING.inplace_concat_bytes
 """Bytes; smaller arrays are joined at the end."""
 
 
-def _alloc(*, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    return empty(shape, dtype)
-
-
 def _write_rows(whole: Any, operand: Any, *, start: int) -> np.ndarray:
     # an operand that was computed in place is a view of the whole, which nothing else has read so far
     if operand.base is not whole:
@@ -38,7 +34,7 @@ def _write_rows(whole: Any, operand: Any, *, start: int) -> np.ndarray:
 alloc = instruction_op(
     "alloc",
     __name__,
-    _alloc,
+    lambda *, shape, dtype: empty(shape, dtype),
     lambda *, shape, dtype: Aval(shape, as_dtype(dtype)),
     "An array with nothing in it yet.",
 )

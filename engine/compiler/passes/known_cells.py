@@ -38,18 +38,12 @@ _BREAKS = 1 << 6
 
 
 class Cells(NamedTuple):
-    """The cells of a value.
-
-    Attributes
-    ----------
-    ends : tuple of tuple of int
-        Per axis, where each cell ends.
-    cells : tuple
-        What is known of each, in C order.
-    """
+    """The cells of a value."""
 
     ends: tuple[Shape, ...]
+    """Per axis, where each cell ends."""
     cells: tuple[Any, ...]
+    """Knowledge of each, in C order."""
 
     def within(self, box: Box) -> list[range]:
         """Per axis, the cells that meet a box."""
@@ -328,14 +322,6 @@ def _zero(zero: bool, safe: bool) -> Cell:
     return UNKNOWN if not zero else ZERO if safe else ZERO_OR_NAN
 
 
-def _multiplied(a: Cell, b: Cell) -> Cell:
-    return _zero(_may_be_nan(a) or _may_be_nan(b), _is_finite(a) and _is_finite(b))
-
-
-def _divided(a: Cell, b: Cell) -> Cell:
-    return _zero(_may_be_nan(a), is_zero(a) and isinstance(b, float) and b != 0)
-
-
 def _scaled(a: Cell, b: Cell, either: bool = False) -> Cell:
     return _zero(_may_be_nan(a) or (either and _may_be_nan(b)), is_zero(a) or (either and is_zero(b)))
 
@@ -365,20 +351,16 @@ def _larger(a: Cell, b: Cell) -> Cell:
     return UNKNOWN if not bits else 1.0 if 1.0 in (a, b) else BIT
 
 
-def _differs(a: Cell, b: Cell) -> Cell:
-    return 1.0 if (_is_more(a) and is_zero(b)) or (_is_more(b) and is_zero(a)) else UNKNOWN
-
-
 RULES: dict[Op, Callable[..., Cell]] = {
     add: _added,
     subtract: _subtracted,
-    multiply: _multiplied,
-    divide: _divided,
+    multiply: lambda a, b: _zero(_may_be_nan(a) or _may_be_nan(b), _is_finite(a) and _is_finite(b)),
+    divide: lambda a, b: _zero(_may_be_nan(a), is_zero(a) and isinstance(b, float) and b != 0),
     negative: lambda a: a if _may_be_nan(a) else UNKNOWN,
     scale: _scaled,
     keep_chosen: _kept,
     maximum: _larger,
-    not_equal: _differs,
+    not_equal: lambda a, b: 1.0 if (_is_more(a) and is_zero(b)) or (_is_more(b) and is_zero(a)) else UNKNOWN,
     truncate: lambda a, dtype: a if a == BIT else UNKNOWN,
 }
 """Per op, what is known of a cell in which not all operands are numbers."""

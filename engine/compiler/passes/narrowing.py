@@ -121,18 +121,9 @@ def _of_sums(each: Instruction, c: Cells, x: Aval, out: Aval) -> Cells | None:
 class _Narrowing:
     """Knowledge of the values of a program, and what is needed of them.
 
-    Attributes
-    ----------
-    cells : dict
-        What is known of the contents.
-    pieces : dict
-        Per result of an op that moves boxes: of what it consists.
-    need : dict
-        The box that is computed of a value.
-    exact : set
-        Values that something uses that looks at how they lie in memory.
-    alone : dict
-        Per result: which operand it is in the box that is computed, if it is one.
+    `cells` are what is known of the contents, `pieces` what a result of an op that moves boxes consists of, and `need`
+    is the box that is computed of a value. Something looks at how the values in `exact` lie in memory. `alone` says
+    which operand a result is in the box that is computed, if it is one.
     """
 
     def __init__(self, code: Code) -> None:

@@ -38,18 +38,12 @@ MANY = TUNING.update_variables
 
 
 class Product(NamedTuple):
-    """A product of two matrices that is computed when it is used.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Of the result.
-    params : dict
-        Which of the matrices are transposed first.
-    """
+    """A product of two matrices that is computed when it is used."""
 
     shape: tuple[int, ...]
+    """Of the result."""
     params: Mapping[str, Any]
+    """Which of the matrices are transposed first."""
 
     def of(self, factors: Sequence[Any]) -> Any:
         """The product as an op on values."""
@@ -61,13 +55,7 @@ class Product(NamedTuple):
 
 
 class DeferredArray:
-    """An array that is there only once it is computed: a product.
-
-    Parameters
-    ----------
-    product : Product
-    factors : sequence of array
-    """
+    """An array that is there only once it is computed: a product."""
 
     __slots__ = ("dtype", "factors", "product", "shape")
 
@@ -94,15 +82,10 @@ def with_deferred_arrays(results: Sequence[Any], products: Mapping[int, tuple[in
 
 
 class Places(Protocol):
-    """Where variables have their values, by the identities of their handles. Who makes an update holds their locks.
-
-    Attributes
-    ----------
-    packs : bool
-        Whether the values of several variables may be parts of one array.
-    """
+    """Where variables have their values, by the identities of their handles. Who makes an update holds their locks."""
 
     packs: bool
+    """Whether the values of several variables may be parts of one array."""
 
     def arrays(self, keys: Sequence[int]) -> list[Any]:
         """The values."""
@@ -118,28 +101,19 @@ class Places(Protocol):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Update:
-    """An update of variables, or of equally many variables in each of several places.
-
-    Attributes
-    ----------
-    loop : UpdateLoop
-        Its arrays are the variables' old values, in the order of `variables`, then `operands`; its results are their
-        new values, in that order.
-    variables : tuple of tuple of handle
-        For each place the variables that lie there, one after the other.
-    operands : tuple of tuple of int
-        For each further array the program's results that lie there, or of whose product it consists.
-    numbers : tuple of int
-        The program's results that are the loop's numbers.
-    shapes : tuple of tuple
-        Of the variables in each place.
-    """
+    """An update of variables, or of equally many variables in each of several places."""
 
     loop: UpdateLoop
+    """Its arrays are the variables' old values, in the order of `variables`, then `operands`; its results are their
+    new values, in that order."""
     variables: tuple[tuple[Any, ...], ...]
+    """For each place the variables that lie there, one after the other."""
     operands: tuple[tuple[int, ...], ...]
+    """For each further array the program's results that lie there, or of whose product it consists."""
     numbers: tuple[int, ...]
+    """The program's results that are the loop's numbers."""
     shapes: tuple[tuple[int, ...], ...]
+    """Of the variables in each place."""
     products: Mapping[int, Product]
     """By positions among `operands`."""
     keys: tuple[tuple[int, ...], ...] = ()
@@ -168,16 +142,7 @@ class Update:
         return arrays, calls
 
     def writes(self, results: Sequence[Any], scratch: Scratch, store: Places) -> list[tuple[Any, ...]]:
-        """The writes that make the update, for `engine.runtime.commit.commit`.
-
-        Parameters
-        ----------
-        results : sequence of array
-            Those of the program.
-        scratch : Scratch
-        store : Places
-            Where the variables' values are.
-        """
+        """The writes that make the update from a program's results, for `engine.runtime.commit.commit`."""
         numbers = [np.asarray(results[i]) for i in self.numbers]
         operands, calls = self.arrays(results, scratch)
         if raises() or (len(self.shapes) > 1 and not store.packs):
@@ -207,18 +172,7 @@ class _Part:
 def taken_out(
     changed: Sequence[tuple[Any, int]], initial: Mapping[int, int], code: Code, wanted: Sequence[int]
 ) -> list[Update]:
-    """Take updates, in which value ids stand for results, out of code.
-
-    Parameters
-    ----------
-    changed : sequence of (handle, value id)
-        The variables assigned to, and their new values.
-    initial : mapping
-        ``id(handle) -> value id`` of the variables' values before the run.
-    code : Code
-    wanted : sequence of int
-        The value ids of the program's other results.
-    """
+    """Take updates, in which value ids stand for results, out of code; the arguments are those of `assignments`."""
     instructions, avals = code.instructions, code.avals
     new = _replaceable(changed, initial, wanted, avals)
     if not new:
@@ -277,12 +231,8 @@ def _shape(aval: Aval) -> tuple[int, ...]:
 def _worth_waiting(code: Code, needed: Sequence[int], state: Collection[int] = ()) -> dict[int, Instruction]:
     """The products that can wait until one is used, by their value ids.
 
-    Parameters
-    ----------
-    needed : sequence of int
-        The value ids of what is used behind the instructions; once for each use.
-    state : collection of int
-        Of what variables hold.
+    `needed` are the value ids of what is used behind the instructions, once for each use; `state` those of what
+    variables hold.
     """
     used = code.uses(needed)
     return {

@@ -54,18 +54,7 @@ class Step(NamedTuple):
 
 
 class UpdateLoop:
-    """Elementwise operations on arrays of one size and on numbers.
-
-    Parameters
-    ----------
-    steps : sequence of Step
-    arrays, numbers : sequence of int
-        Value ids of the arguments.
-    results : sequence of int
-        Of what it computes: results of steps.
-    dtype : numpy.dtype
-        Of all arrays.
-    """
+    """Elementwise operations on arrays of one size and dtype and on numbers; all are named by value ids."""
 
     def __init__(
         self, steps: Sequence[Step], arrays: Sequence[int], numbers: Sequence[int], results: Sequence[int], dtype: Any
@@ -98,14 +87,8 @@ class UpdateLoop:
     ) -> list[tuple[Any, ...]]:
         """``(function, *arguments)`` for each call that the update consists of.
 
-        Parameters
-        ----------
-        arrays, numbers : sequence of array
-            The arguments. Those that are not themselves among the results do not overlap with these.
-        results : sequence of array
-            Where to write the results, in C order. Each is an argument, or memory of its own.
-        scratch : Scratch, optional
-            What other loops use too, before or after this one.
+        Results are written to arrays in C order, each of which is an argument, or overlaps with none. Other loops,
+        before or after this one, may use the scratch, too.
         """
         over = [next((i for i, a in enumerate(arrays) if a is r), -1) for r in results]
         flat = [np.ascontiguousarray(a).reshape(-1) for a in arrays]

@@ -65,12 +65,7 @@ class Coloring:
 
 
 def color_columns(pattern: sparse.csr_array) -> Coloring:
-    """Color columns so that no two of one color share a row; for rows give the transpose.
-
-    Parameters
-    ----------
-    pattern : csr_array, shape (rows, columns)
-        Its stored entries count, whatever their values.
+    """Color columns so that no two of one color share a row, by the stored entries; for rows give the transpose.
 
     Examples
     --------
@@ -233,10 +228,7 @@ def color_symmetric(pattern: sparse.csr_array, most: int = SMALL_GRAPH) -> Color
 def readable_entries(pattern: sparse.csr_array, coloring: Coloring) -> np.ndarray:
     """For each stored entry the number of one that stands alone in the products: of the pair, the lower if it does.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If there is a pair of which neither does.
+    If there is a pair of which neither does, it is no coloring of the pattern, and there is an InvalidArgumentError.
     """
     rows, columns, own = entry_rows(pattern), pattern.indices, np.arange(pattern.nnz)
     alone = _alone(np.multiply(rows, max(coloring.count, 1), dtype=np.intp) + coloring.colors[columns], pattern)

@@ -45,11 +45,7 @@ def together(chunks: Sequence[Any], firsts: Sequence[int], size: int) -> Operand
 class Chunked(Recipe):
     """A sweep of `count` seeds in chunks: its results have a row for each.
 
-    Parameters
-    ----------
-    body : ClosedFunction
-        ``(number of the first seed, values) -> results``, with a row for each seed of a chunk.
-    count, chunk : int
+    The body, ``(number of the first seed, values) -> results``, gives a row for each seed of a chunk.
     """
 
     def __init__(self, body: ClosedFunction, count: int, chunk: int) -> None:
@@ -90,17 +86,9 @@ class Chunked(Recipe):
 def in_chunks(
     nodes: Sequence[Node], ends: Sequence[Any], rows_of: Callable[..., list[Any]], count: int, chunk: int
 ) -> Sequence[Any]:
-    """The rows of `count` seeds, of which at most `chunk` are swept at once.
+    """The rows of `count` seeds, of which at most `chunk` are swept at once through the nodes, between the two ends.
 
-    Parameters
-    ----------
-    nodes : sequence of Node
-        Those that are swept through.
-    ends : sequence of Value
-        Where the sweep starts and ends.
-    rows_of : callable
-        ``rows_of(nodes, ends, first, size)``: the rows of `size` seeds from number `first` on.
-    count, chunk : int
+    ``rows_of(nodes, ends, first, size)`` gives the rows of `size` seeds from number `first` on.
     """
     body = Body()
     first = body.placeholder(Aval((), int64))

@@ -54,33 +54,22 @@ Block = tuple[int, int, np.ndarray]
 
 
 class Contraction(NamedTuple):
-    """A product of tensors that has not been made.
-
-    Attributes
-    ----------
-    values : tuple of value
-        The batch first.
-    letters : tuple of Letters
-        Of each.
-    out : Letters
-        Of the result, seeds first.
-    shape : tuple of int
-        Of the result, without the seeds.
-    sizes : tuple of int
-        Of each letter.
-    given : float
-        Seconds in the order in which it was asked for.
-    there : callable
-        ``there()``: where the batch can be different from zero, a row for each seed; None if that is not known.
-    """
+    """A product of tensors that has not been made."""
 
     values: tuple[Any, ...]
+    """The batch first."""
     letters: tuple[Letters, ...]
+    """Of each."""
     out: Letters
+    """Of the result, seeds first."""
     shape: tuple[int, ...]
+    """Of the result, without the seeds."""
     sizes: tuple[int, ...]
+    """Of each letter."""
     given: float
+    """Seconds in the order in which it was asked for."""
     there: Callable[[], np.ndarray | None]
+    """``there()``: where the batch can be different from zero, a row for each seed; None if that is not known."""
 
     @classmethod
     def of(cls, batch: Any, count: int, shape: tuple[int, ...], there: Callable[[], np.ndarray | None]) -> Contraction:
@@ -193,13 +182,7 @@ class Contraction(NamedTuple):
     # ---- blocks of seeds ---------------------------------------------------------------------------------------------
 
     def blocks(self, seconds: float, steps: Steps) -> tuple[int, list[Block]] | None:
-        """A letter, and blocks of seeds that need a part of what it stands for; None if the whole is as quick.
-
-        Parameters
-        ----------
-        seconds : float
-            Of the whole, by `steps`.
-        """
+        """A letter, and blocks of seeds that need a part of what it stands for; None if the whole is as quick."""
         table = self.there() if seconds >= _WORTH else None
         own, found = self.letters[0], None
         if table is None or table.size != math.prod([self.sizes[k] for k in own]):
@@ -240,11 +223,7 @@ class Contraction(NamedTuple):
 def split(there: np.ndarray, seconds: Callable[[int, int], float]) -> tuple[float, list[Block]]:
     """The seeds in blocks, one after the other, each with all columns that its rows of a table need, in the least time.
 
-    Parameters
-    ----------
-    there : array of bool, shape (seeds, columns)
-    seconds : callable
-        ``seconds(seeds, columns)``: how long a block takes.
+    ``seconds(seeds, columns)`` says how long a block takes.
     """
     ends = [*(np.flatnonzero((there[1:] != there[:-1]).any(1)) + 1).tolist(), len(there)]
     if len(ends) > _RUNS:

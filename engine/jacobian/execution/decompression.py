@@ -56,28 +56,19 @@ class Beside:
 
 @dataclass(frozen=True, eq=False)
 class Scattered:
-    """Numbers out of the flattened, joined results, in the order of a CSR matrix.
-
-    Attributes
-    ----------
-    results : tuple of Result
-    positions : array of int
-        Where the number of each entry stands in the joined results.
-    indices, indptr : array of int
-        Columns and row pointers, as in `scipy.sparse.csr_array`.
-    shape : tuple of int
-        Of the block.
-    more : (array of int, array of int), or None
-        Where further numbers stand that are to be added, in ascending order, and to which entry each: numbers which
-        lie together are added together.
-    """
+    """Numbers out of the flattened, joined results, in the order of a CSR matrix."""
 
     results: tuple[Result, ...]
     positions: np.ndarray
+    """Where the number of each entry stands in the joined results."""
     indices: np.ndarray
     indptr: np.ndarray
+    """Columns and row pointers, as in `scipy.sparse.csr_array`."""
     shape: tuple[int, int]
+    """Of the block."""
     more: tuple[np.ndarray, np.ndarray] | None = None
+    """Where further numbers stand that are to be added, in ascending order, and to which entry each: numbers which
+    lie together are added together."""
 
     @property
     def nnz(self) -> int:
@@ -126,14 +117,7 @@ Block = Dense | Scattered | None
 class Decompression:
     """The blocks for given ends and sweeps.
 
-    Parameters
-    ----------
-    rows, columns : sequence of IndexMap
-        What targets and sources consist of.
-    targets, sources : sequence of Group
-    patterns : list of list of Pattern
-        Of the groups.
-    sweeps : sequence of PlannedSweep
+    Targets and sources consist of index maps `rows` and `columns`; the patterns are those of their groups.
     """
 
     def __init__(

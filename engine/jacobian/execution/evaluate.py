@@ -51,13 +51,9 @@ _SMALL = TUNING.index_elements
 
 
 def evaluate(plan: Plan, path: Path) -> list[list[Any]]:
-    """The blocks of the Jacobian, ``[target][source]``.
+    """The blocks of the Jacobian, ``[target][source]``: matrices, and None for one that is zero.
 
-    Returns
-    -------
-    list of list
-        Matrices of shape (target's size, source's size); for a `Scattered` block of a plan for sparse results the
-        numbers alone, in CSR order. None for a block that is zero.
+    For a `Scattered` block of a plan for sparse results it is the numbers alone, in CSR order.
     """
     blocks = placed(plan, path, [swept(plan, path, number) for number in range(len(plan.sweeps))])
     note_contents(plan, path, blocks)

@@ -183,13 +183,8 @@ def _gathered(executor: futures.Executor, calls: Iterable[tuple[Any, ...]]) -> l
 class Spread(ClosedFunction):
     """The closed function of a plan whose chunks are swept elsewhere: its own program puts their results together.
 
-    Parameters
-    ----------
-    joined : ClosedFunction
-        Of values on the path, and of the results of the tasks.
-    tasks : list of (Sent, list of int, int or None)
-        The chunks' programs, each with the numbers of the values that it takes, and the number of its first seed, its
-        last argument. Chunks of one sweep share a program.
+    That is `joined`, of values on the path and of the results of the tasks. A task is a chunk's program, the numbers of
+    the values that it takes, and that of its first seed, its last argument. Chunks of one sweep share a program.
     """
 
     def __init__(self, joined: ClosedFunction, tasks: Sequence[tuple[Sent, list[int], int | None]]) -> None:
@@ -317,10 +312,6 @@ def spread_blocks(plan: Plan, path: Path, executor: futures.Executor) -> list[li
     return blocks
 
 
-def _abstract(*values: Aval, what: Spread, executor: futures.Executor) -> tuple[Aval, ...]:
-    return tuple([what.program.avals[slot] for slot in what.program.outputs])
-
-
 def _no_rule(*_: Any, **__: Any) -> NoReturn:
     raise UnimplementedError(
         "jacobian: a Jacobian that an `executor` evaluates cannot be differentiated again; leave `executor` out of the "
@@ -331,7 +322,7 @@ def _no_rule(*_: Any, **__: Any) -> NoReturn:
 spread_op = general(
     "spread_op",
     lambda *values, what, executor: what.outcome(values, executor),
-    _abstract,
+    lambda *values, what, executor: tuple([what.program.avals[slot] for slot in what.program.outputs]),
     vjp=PerOperand(_no_rule),
     jvp=PerOperand(_no_rule),
     batch=_no_rule,

@@ -25,13 +25,7 @@ FOLD_LIMIT = TUNING.fold_plan_bytes
 
 
 class Mirror(Retrace):
-    """A path in a trace of its own.
-
-    Attributes
-    ----------
-    path : Path
-        Numbered as the original is.
-    """
+    """A path in a trace of its own, numbered as the original is."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path.nodes, path.values, FOLD_LIMIT)

@@ -28,15 +28,7 @@ from engine.core.operands import Operand, Results
 from engine.core.structural import broadcast_like_op, reshape_like_op, reshape_to
 from engine.core.trace import Symbol
 from engine.core.value import aval_of
-from engine.jacobian.execution.contraction import (
-    GAIN,
-    MOST,
-    Contraction,
-    seeds_first,
-    seeds_last,
-    split,
-    static_shape,
-)
+from engine.jacobian.execution.contraction import GAIN, MOST, Contraction, seeds_first, seeds_last, split, static_shape
 from engine.ops.arithmetic import add, negative, subtract
 from engine.ops.compare import keep_chosen
 from engine.ops.einsum import einsum_op
@@ -66,20 +58,9 @@ Piece = tuple[int, int, Any]
 class Walk:
     """Knowledge of the node that a walk is at.
 
-    Parameters
-    ----------
-    known : callable, optional
-        ``known(nodes)``: by `id` of each value that an op of `LOOKED_AT` takes, what finds where its tangent can be
-        different from zero, a row for each seed.
-
-    Attributes
-    ----------
-    ends : bool
-        Whether its product is needed more than once, and so made at once.
-    starts : bool
-        Whether what it is given is needed more than once.
-    last : bool
-        Whether seeds should lie side by side in its product.
+    ``known(nodes)`` gives, by `id` of each value that an op of `LOOKED_AT` takes, what finds where its tangent can be
+    different from zero, a row for each seed. If it `ends` here, the product is needed more than once, and so made at
+    once; if it `starts`, what it is given is. `last` says whether seeds should lie side by side in its product.
     """
 
     __slots__ = ("_known", "_nodes", "_shapes", "_there", "ends", "last", "starts")
@@ -161,19 +142,7 @@ def _to_be_gathered(nodes: Sequence[Node]) -> set[int]:
 
 
 class Waiting(Batched):
-    """A batch that waits at products, as the module says.
-
-    Parameters
-    ----------
-    inner, level, size : as for `Batched`
-    walk : Walk
-        Knowledge of the walk.
-
-    Attributes
-    ----------
-    zeros_of : value
-        The value whose tangent has its zeros, None if that is not known.
-    """
+    """A batch that waits at products, as the module says."""
 
     __slots__ = ("_aval", "_given", "_inner", "_last", "_pieces", "_product", "walk", "zeros_of")
 
@@ -183,6 +152,7 @@ class Waiting(Batched):
     _aval: Aval
     _last: bool
     zeros_of: Any
+    """The value whose tangent has its zeros, None if that is not known."""
 
     def __init__(self, inner: Any, level: int, size: int | None = None, walk: Walk | None = None) -> None:
         self._product = self._pieces = self.zeros_of = None

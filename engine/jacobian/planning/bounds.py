@@ -25,14 +25,8 @@ def least_from_ends(
     """Seconds that sweeps from the targets, whole or peeled, and from the sources as they are take at the least.
 
     A sweep from an end goes through all nodes that lead to what the end consists of. It needs as many seeds as a sweep
-    from one of these, in reverse; forwards as many as the longest row has columns of the source.
-
-    Parameters
-    ----------
-    behind : DirectionAssignment
-        Of the nodes behind moves.
-    rows, columns : sequence of IndexMap
-        How its groups make up the targets and sources.
+    from one of these, in reverse; forwards as many as the longest row has columns of the source. `behind` is of the
+    nodes behind moves; `rows` and `columns` tell how its groups make up the targets and sources.
     """
     own: dict[int, list[int]] = {}
     for k, group in enumerate(behind.sources):

@@ -64,11 +64,8 @@ def with_seeds(seeds: int, once: float, per_seed: float) -> float:
 def sweep_cost(node: Node, live: int) -> tuple[float, float]:
     """Seconds that a sweep through a node takes in any case, and for each seed.
 
-    Parameters
-    ----------
-    live : int
-        The number of operands that have or get a derivative: each takes a product of its own, and all but the first
-        are added to something.
+    Each of the `live` operands has or gets a derivative: that takes a product of its own, and all but the first are
+    added to something.
     """
     product, move = seed_times(node)
     return 2 * live * CALL, live * product + (2 * live - 1) * move

@@ -43,48 +43,31 @@ class Ways:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Elements of one value that are seeded together.
-
-    Attributes
-    ----------
-    slot : int
-        The value's number on the path.
-    index : array of int, or None
-        Which elements; None: all.
-    """
+    """Elements of one value that are seeded together."""
 
     slot: int
+    """The value's number on the path."""
     index: np.ndarray | None = None
+    """Which elements; None: all."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlannedSweep:
-    """One sweep of the plan: from the elements of one group to all of `reads`.
-
-    Attributes
-    ----------
-    direction : "reverse" or "forward"
-    group : Group
-        Where it starts.
-    reads : tuple of int
-        Numbers of the values at the other end.
-    colors : array of int, or None
-        Per element of the group its seed; None: a seed of its own for each.
-    count : int
-        Number of seeds.
-    chain : Chain or None
-        How to multiply over cuts, for a dense reverse sweep.
-    time : float
-        Predicted, in seconds.
-    """
+    """One sweep of the plan: from the elements of one group to all of `reads`."""
 
     direction: str
     group: Group
+    """Where it starts."""
     reads: tuple[int, ...]
+    """Numbers of the values at the other end."""
     colors: np.ndarray | None
+    """Per element of the group its seed; None: a seed of its own for each."""
     count: int
+    """Number of seeds."""
     chain: Chain | None = None
+    """How to multiply over cuts, for a dense reverse sweep."""
     time: float = 0.0
+    """Predicted, in seconds."""
 
     def flops(self, path: Path, nodes: Sequence[Node]) -> float:
         """Floating point operations on a path of which these nodes are left."""
@@ -119,22 +102,8 @@ class DirectionAssignment:
     Looking for colors is what takes longest. How few there can be is known beforehand, from the longest row or column.
     So choices are looked at in the order of what they cost at the least, until that is more than the best one costs.
 
-    Parameters
-    ----------
-    path : Path
-    nodes : sequence of Node
-        Those between the ends.
-    targets, sources : sequence of Group
-    patterns : list of list of Pattern
-        ``patterns[i][j]``: of target group i with respect to source group j.
-    ways : Ways
-
-    Attributes
-    ----------
-    least : float
-        Seconds that the sweeps take at the least; 0 where products over cuts may make them cheaper.
-    fewest : int
-        How many seeds the sweeps take at the least.
+    ``patterns[i][j]`` is of target group i with respect to source group j. The sweeps take `least` seconds, 0 where
+    products over cuts may make them cheaper, and `fewest` seeds, at the least.
     """
 
     def __init__(

@@ -25,21 +25,14 @@ _MOST = 24
 
 @dataclass(frozen=True)
 class Sweep:
-    """One batched walk through the stretch between points `low` and `high` of a chain.
-
-    Attributes
-    ----------
-    direction : "reverse" or "forward"
-    low, high : int
-        Points: 0 are the sources, the last one is the target, the cuts are in between.
-    seeds : Step or None
-        The matrix that is pulled back or pushed forward; None for the identity.
-    """
+    """One batched walk through the stretch between points `low` and `high` of a chain."""
 
     direction: str
     low: int
     high: int
+    """Points: 0 are the sources, the last one is the target, the cuts are in between."""
     seeds: Step | None = None
+    """The matrix that is pulled back or pushed forward; None for the identity."""
 
 
 @dataclass(frozen=True)
@@ -55,21 +48,14 @@ Step = Sweep | Product
 
 @dataclass(frozen=True)
 class Chain:
-    """A bracketing.
-
-    Attributes
-    ----------
-    cuts : tuple of int
-        Numbers of the values between.
-    step : Step
-        What gives the whole Jacobian.
-    time : float
-        Predicted, in seconds.
-    """
+    """A bracketing."""
 
     cuts: tuple[int, ...]
+    """Numbers of the values between."""
     step: Step
+    """The sweep or product that gives the whole Jacobian."""
     time: float
+    """Predicted, in seconds."""
 
 
 def find_cuts(path: Path, nodes: Sequence[Node], sources: Sequence[int], target: int) -> list[tuple[int, int]]:
@@ -96,15 +82,7 @@ def find_cuts(path: Path, nodes: Sequence[Node], sources: Sequence[int], target:
 def plan_chain(
     path: Path, nodes: Sequence[Node], sources: Sequence[int], target: int, rows: int, directions: Sequence[str]
 ) -> Chain:
-    """The cheapest order for a dense Jacobian of one target.
-
-    Parameters
-    ----------
-    rows : int
-        Of the target, that are wanted.
-    directions : sequence of str
-        Which may be used for sweeps.
-    """
+    """The cheapest order for a dense Jacobian of `rows` elements of one target, by sweeps in some directions."""
     columns = sum(path.size(s) for s in sources)
     cuts = _useful(path, find_cuts(path, nodes, sources, target), max(rows, columns))
     sizes = [columns, *[path.size(slot) for slot, _ in cuts], rows]

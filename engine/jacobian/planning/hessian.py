@@ -44,15 +44,8 @@ def symmetric_plan(
 ) -> Symmetric | None:
     """The sweeps by a symmetric coloring; None if they are no better than what takes `best` seconds.
 
-    Parameters
-    ----------
-    path : Path
-        From sources to as many gradients.
-    patterns : list of list of Pattern
-        ``[target][source]``.
-    seconds : callable
-        ``seconds(j, seeds)``: how long a forward sweep from source j takes.
-    best : float
+    The path leads from sources to as many gradients; ``seconds(j, seeds)`` is how long a forward sweep from source j
+    takes.
     """
     sizes = [path.size(slot) for slot in path.sources]
     if len(set(path.sources)) < len(sizes) or 0 in sizes or all(p.is_dense for row in patterns for p in row):

@@ -42,16 +42,8 @@ def chunks_for(
 ) -> tuple[list[int], int]:
     """How many seeds to sweep at once in each sweep, and the bytes that everything takes at its fullest.
 
-    Parameters
-    ----------
-    nodes : sequence of Node
-        Those that are swept through.
-    blocks, shapes : list of list
-        Of the plan.
-    values_only : bool
-        Whether blocks are the numbers of sparse matrices.
-    max_bytes : int, optional
-        The caller's limit for all.
+    The blocks and their shapes are those of the plan; they are the numbers of sparse matrices if `values_only`.
+    `max_bytes` is the caller's limit for all.
     """
     # results of sweeps, and where their numbers belong
     scattered = [block for row in blocks for block in row if isinstance(block, Scattered)]
@@ -83,18 +75,10 @@ def chunks_for(
 
 
 def check_room(path: Path, entries: Sequence[Sequence[int]], values_only: bool, symmetric: bool) -> None:
-    """Raise, before anything is allocated, if the result alone is larger than the memory of this machine.
+    """Raise ResourceExhaustedError, before it is there, if the result alone is larger than this machine's memory.
 
-    Parameters
-    ----------
-    entries : list of list of int
-        ``[target][source]``: how many entries of a block can be different from zero.
-    values_only : bool
-        Whether blocks are the numbers of sparse matrices.
-
-    Raises
-    ------
-    ResourceExhaustedError
+    ``entries[target][source]`` is how many entries of a block can be different from zero; blocks are the numbers of
+    sparse matrices if `values_only`.
     """
     name = "hessian" if symmetric else "jacobian"
     items = [path.values[slot].dtype.numpy.itemsize for slot in path.sources]
@@ -119,12 +103,7 @@ def check_room(path: Path, entries: Sequence[Sequence[int]], values_only: bool, 
 
 
 def check_batch_room(shape: Sequence[int], dtype: DType) -> None:
-    """Raise, before anything is allocated, if a batch Jacobian of this shape is larger than this machine's memory.
-
-    Raises
-    ------
-    ResourceExhaustedError
-    """
+    """Raise ResourceExhaustedError, before it is there, if a batch Jacobian is larger than this machine's memory."""
     size, room = math.prod(shape) * dtype.size, memory()
     if size > room:
         raise ResourceExhaustedError(

@@ -29,11 +29,10 @@ from engine.jacobian.planning.direction import DirectionAssignment, Group, Plann
 from engine.jacobian.planning.hessian import symmetric_plan
 from engine.jacobian.planning.memory_limit import check_room, chunks_for, held_bytes
 from engine.jacobian.planning.single_rows import full_patterns, with_single_rows
-from engine.jacobian.structure.behind_moves import behind_columns, behind_rows, block_patterns
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern
 from engine.jacobian.structure.peeling import IndexMap, peel_sources, peel_targets, unpeeled
-from engine.jacobian.structure.propagation import TooFullError
+from engine.jacobian.structure.propagation import TooFullError, patterns
 from engine.jacobian.structure.through_sums import peel_sums
 from engine.linearity import not_linear
 from engine.runtime.cache import Cache
@@ -63,61 +62,40 @@ counters = {"planned": 0, "reused": 0}
 
 @dataclass(frozen=True)
 class Options:
-    """The options of the caller.
-
-    Attributes
-    ----------
-    mode : "auto", "forward" or "reverse"
-        In which direction sweeps may go.
-    values_only : bool
-        Whether blocks are wanted as the numbers of a sparse matrix, never as a dense array.
-    max_bytes : int, optional
-        Limit for the memory of a sweep and the result.
-    symmetric : bool
-        Whether the Jacobian is that of a gradient: one target per source, in the same order.
-    """
+    """The options of the caller."""
 
     mode: str = "auto"
+    """In which direction sweeps may go."""
     values_only: bool = False
+    """Whether blocks are wanted as the numbers of a sparse matrix, never as a dense array."""
     max_bytes: int | None = None
+    """Limit for the memory of a sweep and the result."""
     symmetric: bool = False
+    """Whether the Jacobian is that of a gradient: one target per source, in the same order."""
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """How to compute the Jacobian of some targets with respect to some sources.
-
-    Attributes
-    ----------
-    sweeps : list of PlannedSweep
-        The sweeps.
-    chunks : list of int
-        How many seeds of each sweep are swept at once.
-    blocks : list of list of Block
-        ``[target][source]``: where the numbers go; None for a block that is zero.
-    kept : tuple of int
-        Which nodes of the path are swept through; the others only move data at its ends.
-    shapes : list of list of (rows, columns)
-    used : dict
-        Number to contents of the index values that the plan holds for; None where they were not known.
-    facts : dict
-        What it costs, for printing.
-    pattern_to_verify : sparse.csr_array, or None
-        The caller's pattern, if it was made with one.
-    names : dict
-        Number to name of the values that it speaks of, for printing.
-    """
+    """How to compute the Jacobian of some targets with respect to some sources."""
 
     options: Options
     sweeps: list[PlannedSweep]
+    """The sweeps."""
     chunks: list[int]
+    """How many seeds of each sweep are swept at once."""
     blocks: list[list[Any]]
+    """``[target][source]``: where the numbers go; None for a block that is zero."""
     kept: tuple[int, ...]
+    """Which nodes of the path are swept through; the others only move data at its ends."""
     shapes: list[list[tuple[int, int]]]
     used: dict[int, np.ndarray | None]
+    """Number to contents of the index values that the plan holds for; None where they were not known."""
     facts: dict[str, Any] = field(default_factory=dict)
+    """Its costs, for printing."""
     pattern_to_verify: Any = None
+    """The caller's pattern, if it was made with one."""
     names: dict[int, str] = field(default_factory=dict)
+    """Number to name of the values that it speaks of, for printing."""
 
     @property
     def seeds(self) -> int:
@@ -357,29 +335,21 @@ def _candidates(path: Path, ways: Ways, sparsity: Any) -> list[_Candidate]:
         return [_candidate(path, sites, path.nodes, rows, columns, ways, "pattern given", [[Pattern.csr(sparsity)]])]
     peeled = peel_targets(path, sites)
     inner = peeled if _differs(peeled, rows) else rows
-    all_the_way = peel_sources(path, sites, inner)
-    # one walk through the nodes that all ways have: moves at the ends only renumber what it finds
-    deepest = all_the_way if len(all_the_way[1]) < len(path.nodes) else (columns, path.nodes)
-    found = block_patterns(path, sites, deepest[1], inner, deepest[0])
-    furthest = _candidate(path, sites, deepest[1], inner, deepest[0], ways, "sources peeled", found)
-    if ways.mode == "auto" and deepest is all_the_way and _is_cheaper_than_ends(path, sites, furthest):
-        partial = _partial(path, furthest, ways)
-        return [furthest] if partial is None else [furthest, partial]
-    by_columns = found if deepest[1] is path.nodes else behind_columns(path, found, deepest[0], columns)
-    if by_columns is None:
-        by_columns = block_patterns(path, sites, path.nodes, inner, columns)
-    whole = by_columns if inner is rows else behind_rows(path, by_columns, inner)
-    candidates = [_candidate(path, sites, path.nodes, rows, columns, ways, "as it is", whole)]
+    left, nodes = peel_sources(path, sites, inner)
+    furthest = []
+    if len(nodes) < len(path.nodes):
+        behind = _candidate(path, sites, nodes, inner, left, ways, "sources peeled")
+        furthest.append(behind)
+        if ways.mode == "auto" and _is_cheaper_than_ends(path, sites, behind):
+            partial = _partial(path, behind, ways)
+            return [behind] if partial is None else [behind, partial]
+    candidates = [_candidate(path, sites, path.nodes, rows, columns, ways, "as it is")]
     if inner is peeled:
-        candidates.append(_candidate(path, sites, path.nodes, inner, columns, ways, "targets peeled", by_columns))
+        candidates.append(_candidate(path, sites, path.nodes, inner, columns, ways, "targets peeled"))
     once = peel_sources(path, sites, inner, 1)
-    if len(all_the_way[1]) < len(once[1]) < len(path.nodes):
-        middle = [IndexMap(slot, k) for k, slot in enumerate(dict.fromkeys(c.slot for c in once[0]))]
-        left, _ = peel_sources(path, sites, inner, start=(middle, once[1]))
-        blocks = behind_columns(path, found, left, middle)
-        candidates.append(_candidate(path, sites, once[1], inner, once[0], ways, "sources peeled once", blocks))
-    if deepest is all_the_way:
-        candidates.append(furthest)
+    if len(nodes) < len(once[1]) < len(path.nodes):
+        candidates.append(_candidate(path, sites, once[1], inner, once[0], ways, "sources peeled once"))
+    candidates += furthest
     summed = _summed(path, sites, candidates, ways)
     if summed is not None:
         candidates.append(summed)
@@ -447,7 +417,8 @@ def _candidate(
     targets = _wanted(path, rows)
     sources = [Group(slot) for slot in dict.fromkeys(p.slot for p in columns)]
     if blocks is None:
-        blocks = block_patterns(path, sites, nodes, rows, columns, most)
+        given, made = ([path.values[slot] for slot in dict.fromkeys(p.slot for p in of)] for of in (columns, rows))
+        blocks = patterns(nodes, given, made, sites, most)
     if not ways.single_rows:
         blocks = [
             row if group.index is None else [p.rows(group.index) for p in row]

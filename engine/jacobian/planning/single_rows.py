@@ -18,13 +18,7 @@ from engine.runtime.errors import InvalidArgumentError
 
 
 def with_single_rows(options: Any, sparsity: Any, node: Node) -> Any:
-    """The `Options` for sweeps row by row, because of a node with a rule that is not linear.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the caller wants what such a rule does not allow.
-    """
+    """The `Options` for sweeps row by row, as a node has a rule that is not linear; raise if they exclude it."""
     why = f"the gradient rule of {name_of(node)} is not seen to be linear in the cotangent"
     if options.mode == "forward":
         raise InvalidArgumentError(

@@ -27,38 +27,16 @@ from engine.reverse import live_path
 
 
 class Path:
-    """The nodes that lead from sources to targets.
+    """The nodes that lead from sources to targets, by number; values of `stop` count as constants.
 
-    Parameters
-    ----------
-    nodes : sequence of Node
-        In the order of execution; others may be among them.
-    sources, targets : sequence of Value
-    stop : sequence of Value
-        Values that count as constants.
-    known : callable, optional
-        ``known(value)``: the array that a value holds, or None; by default what recordings and constants hold.
+    Nodes are given in the order of execution, others may be among them (`recorded`); ``known(value)`` is the array that
+    a value holds, or None, by default what recordings and constants hold. `values` are the sources first, then what the
+    nodes take and make, in order, and ``slots[id(value)]`` are their numbers. `sources` and `targets` are numbers, too;
+    so are those in `live` of the sources and of everything computed from them.
 
-    Attributes
-    ----------
-    nodes : list of Node
-        In the order of execution.
-    recorded : sequence of Node
-        Those given, of which some may lead elsewhere.
-    values : list of Value
-        By number: the sources first, then what the nodes take and make, in order.
-    slots : dict
-        ``id(value) -> number``.
-    sources, targets : list of int
-        Their numbers.
-    key : tuple or None
-        Equal for paths of equal structure, shapes and dtypes; None if something on it cannot be compared (a function
-        among the parameters).
-    live : set of int
-        Numbers of the sources and of everything computed from them.
-    used : dict
-        Number to contents of the values whose contents somebody looked at (the indices of a gather); None if they are
-        not known.
+    `key` is equal for paths of equal structure, shapes and dtypes; None if something on it cannot be compared (a
+    function among the parameters). `used` has the contents, by number, of values whose contents somebody looked at (the
+    indices of a gather); None if they are not known.
     """
 
     __slots__ = (

@@ -74,14 +74,7 @@ class Pattern:
 
     @classmethod
     def map(cls, index: Any, columns: int) -> Pattern:
-        """At most one entry per row.
-
-        Parameters
-        ----------
-        index : integer vector
-            The column of each row; -1 for none.
-        columns : int
-        """
+        """At most one entry per row: `index` has the column of each row, -1 for none."""
         if columns == 1 and index.min(initial=0) == 0:
             return cls.dense(len(index), columns)
         return cls("map", (len(index), columns), index=index)
@@ -293,25 +286,6 @@ class Pattern:
         matrix = groups @ self.to_csr()
         matrix.sort_indices()
         return Pattern.csr(matrix)
-
-    def renumbered(self, labels: np.ndarray, count: int) -> Pattern:
-        """The union of the columns of each label, as `merged` of rows."""
-        rows = self.shape[0]
-        if self.is_zero or not len(labels):
-            return Pattern.zero(rows, count)
-        if self.form == "map":
-            index = labels[self.index]
-            return Pattern.map(index if self.is_identity else np.where(self.index < 0, -1, index), count)
-        if self._table is not None and rows * count <= TABLE:
-            return self.transposed().merged(labels, count).transposed()
-        matrix = self.to_csr()
-        indices = labels.astype(np.int32 if count < 1 << 31 else np.int64)[matrix.indices]
-        there = indices >= 0
-        # what follows works in place
-        ends = matrix.indptr.copy() if there.all() else np.append(0, np.cumsum(there))[matrix.indptr]
-        merged = _csr(indices[there], ends, (rows, count))
-        merged.sum_duplicates()
-        return Pattern.csr(merged)
 
     def _merged_in_table(self, labels: Any, count: int) -> Pattern:
         rows, columns = self.entries()

@@ -26,27 +26,19 @@ MOST = 64
 
 @dataclass(frozen=True, eq=False)
 class IndexMap:
-    """Elements of one value of a path that are elements of a target or of a source.
-
-    Attributes
-    ----------
-    slot : int
-        The value's number on the path.
-    of : int
-        Which target or source.
-    inner, outer : array of int, or None
-        Element ``inner[k]`` of the value is element ``outer[k]`` of the target or source. `inner` None: all elements of
-        the value, in order. `outer` None: 0, 1, 2...
-    sign : array of int, or None
-        1 where that element is added to the other, -1 where it is subtracted (`sums`): any number of elements of the
-        value may then be in one of a target, and be made of several of a source. None: it is the element.
-    """
+    """Elements of one value of a path that are elements of a target or of a source."""
 
     slot: int
+    """The value's number on the path."""
     of: int
+    """Which target or source."""
     inner: np.ndarray | None = None
     outer: np.ndarray | None = None
+    """Element ``inner[k]`` of the value is element ``outer[k]`` of the target or source. `inner` None: all elements of
+    the value, in order. `outer` None: 0, 1, 2..."""
     sign: np.ndarray | None = None
+    """1 where that element is added to the other, -1 where it is subtracted (`sums`): any number of elements of the
+    value may then be in one of a target, and be made of several of a source. None: it is the element."""
 
     def indices(self, size: int) -> tuple[np.ndarray, np.ndarray]:
         """`inner` and `outer` as arrays, for a value of `size` elements."""
@@ -127,21 +119,16 @@ class _Makers:
 
 
 def peel_sources(
-    path: Path,
-    sites: Sites,
-    rows: Sequence[IndexMap],
-    depth: int | None = None,
-    start: tuple[list[IndexMap], Sequence[Node]] | None = None,
+    path: Path, sites: Sites, rows: Sequence[IndexMap], depth: int | None = None
 ) -> tuple[list[IndexMap], Sequence[Node]]:
     """The values that stand behind moves of the sources, and the nodes that are left.
 
     A node is taken off if it only moves data, and everything it takes is a source. What it makes becomes a source
     itself; those that it takes remain sources if others take them too, or if they are among `rows`, which
     targets consist of. The derivative with respect to a source is then the sum over all that stands for it. With a
-    `depth`, only the outermost so many moves are looked behind. Sources, and nodes, may be others to `start` with.
+    `depth`, only the outermost so many moves are looked behind.
     """
-    start = start or (unpeeled(path)[1], path.nodes)
-    first, nodes = start
+    first, nodes = unpeeled(path)[1], path.nodes
     wanted = {index_map.slot for index_map in rows}
     # one value may be several sources
     columns: dict[int, list[IndexMap]] = {}
@@ -160,7 +147,7 @@ def peel_sources(
         used = {path.slots[id(x)] for node in nodes for x in node.inputs} | wanted
         columns = {slot: maps for slot, maps in columns.items() if slot in used}
         if len(columns) > MOST:
-            return start
+            return first, path.nodes
     return [_simplified(path, index_map, False) for maps in columns.values() for index_map in maps], nodes
 
 

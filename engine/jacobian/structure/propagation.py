@@ -27,22 +27,11 @@ class TooFullError(Exception):
 def patterns(
     nodes: Sequence[Node], sources: Sequence[Any], targets: Sequence[Any], sites: Sites, most: float = math.inf
 ) -> list[list[Pattern]]:
-    """Where the Jacobian of each target with respect to each source can be different from zero.
+    """Where the Jacobian of each target with respect to each source can be different from zero, ``[target][source]``.
 
-    Parameters
-    ----------
-    nodes : sequence of Node
-        In the order of execution. Those that lie on no path from a source to a target may be among them.
-    sources, targets : sequence of Value
-    sites : Sites
-        Of the nodes. The patterns hold for the contents of index operands that it was given.
-    most : float, optional
-        How many entries any pattern on the way may have.
-
-    Returns
-    -------
-    list of list of Pattern
-        ``[target][source]``.
+    Nodes are in the order of execution; those that lie on no path from a source to a target may be among them. The
+    patterns hold for the contents of index operands that the sites were given. No pattern on the way may have more than
+    `most` entries.
 
     Raises
     ------
@@ -87,14 +76,11 @@ def _starts(ends: Sequence[Any], sizes: Sequence[int]) -> dict[int, Row]:
 
 
 def move_map(node: Node, sites: Sites) -> list[list[Any]] | None:
-    """Where the elements of a node's results come from, if it only moves data.
+    """Where the elements of a node's results come from, ``[output][operand]``, if it only moves data.
 
-    Returns
-    -------
-    list of list of (integer vector or None), or None
-        ``[output][operand]``: for each element of the output, the number of the operand's element that it is a copy of,
-        -1 if it is not one of this operand's. None for an operand without derivative. None altogether if the op does
-        more than move data, or moves it as somebody says whose contents are not known.
+    For each element of the output it is the number of the operand's element that it is a copy of, -1 if it is not one
+    of this operand's; None for an operand without derivative. None altogether if the op does more than move data, or
+    moves it as somebody says whose contents are not known.
     """
     if not node.op.moves:
         return None
@@ -117,20 +103,12 @@ Unknown = dict[int, tuple[Any, Row]]
 
 
 def followed(
-    nodes: Sequence[Node],
-    starts: dict[int, Row],
-    targets: Sequence[Any],
-    sites: Sites,
-    unknown: Unknown | None = None,
+    nodes: Sequence[Node], starts: dict[int, Row], targets: Sequence[Any], sites: Sites, unknown: Unknown | None = None
 ) -> Iterator[tuple[Any, Row]]:
     """The patterns of all values on the way to some targets, in order, and then those of the targets.
 
-    Parameters
-    ----------
-    starts : dict
-        What values, given by identity, start with.
-    unknown : dict, optional
-        Takes the moves by unknown indices. Then rows have columns for their results too, by negative numbers.
+    Values, given by identity, start with `starts`. `unknown` takes the moves by unknown indices; then rows have columns
+    for their results too, by negative numbers.
     """
     path = _between(nodes, set(starts), targets)
     left = Counter(id(x) for node in path for x in node.inputs)

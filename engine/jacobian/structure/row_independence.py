@@ -23,18 +23,7 @@ from engine.jacobian.structure.propagation import followed
 def coupling(nodes: Sequence[Node], source: Any, target: Any, contents: Callable[[Any], Any]) -> Node | None:
     """The node to blame if a row of the target depends on another row of the source than its own, by structure.
 
-    Parameters
-    ----------
-    nodes : sequence of Node
-    source, target : value
-        Of shapes ``(b, ...)`` with the same b.
-    contents : callable
-        As for `engine.core.sparsity.Sites`.
-
-    Returns
-    -------
-    Node or None
-        None if rows are certainly independent.
+    Both have shapes ``(b, ...)`` with the same b; None if rows are certainly independent.
     """
     shape = known_shape(source, "batch_jacobian")
     rows = shape[0]
@@ -62,12 +51,8 @@ def _spreads(pattern: Pattern, shape: Any, rows: int) -> bool:
 def culprit(nodes: Sequence[Node], rows: int, reached: Container[int], spreads: Callable[[Any], bool]) -> Node:
     """The node to blame: the first that mixes rows, or the one before it that gave up the row axis.
 
-    Parameters
-    ----------
-    reached : container of int
-        The identities of the values that depend on the source.
-    spreads : callable
-        Whether a value of so many rows depends on other rows than its own.
+    `reached` are the identities of the values that depend on the source; `spreads` says whether a value of so many rows
+    depends on other rows than its own.
     """
     by_output = {id(out): node for node in nodes for out in node.outputs}
     for node in nodes:

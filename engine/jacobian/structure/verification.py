@@ -39,13 +39,7 @@ _GROWTH = 2000
 def checked_block(plan: Plan, path: Path, block: Any) -> Operand | None:
     """The block of the only target and source, as a value that raises if the pattern given for it misses an entry.
 
-    Parameters
-    ----------
-    plan : Plan
-        Made with a pattern.
-    path : Path
-    block : value, or None
-        A matrix, or the entries of the pattern in CSR order; None if the pattern is empty.
+    It is a matrix, or the entries of the pattern in CSR order; None if the pattern is empty.
     """
     if 0 in plan.pattern_to_verify.shape:
         return block
@@ -74,24 +68,16 @@ def checked_block(plan: Plan, path: Path, block: Any) -> Operand | None:
 
 @dataclass(frozen=True, eq=False)
 class PatternCheck:
-    """Raises if products with random vectors are not those of the entries found.
-
-    Attributes
-    ----------
-    pattern : sparse.csr_array
-        The pattern given.
-    colors : array of int, or None
-        Which columns (if `backwards`, rows) shared a seed.
-    backwards : bool
-        Whether the vectors are multiplied with from the left.
-    eps : float
-        The coarsest rounding on the way.
-    """
+    """Raises if products with random vectors are not those of the entries found."""
 
     pattern: Any
+    """The pattern given."""
     colors: np.ndarray | None
+    """Which columns (if `backwards`, rows) shared a seed."""
     backwards: bool
+    """Whether the vectors are multiplied with from the left."""
     eps: float
+    """The coarsest rounding on the way."""
 
     def __call__(self, block: Any, products: Any, vectors: Any) -> None:
         """Check a matrix, or the entries in CSR order, against the products with the vectors."""

@@ -35,12 +35,7 @@ def by_parts(
 ) -> list[list[Any]]:
     """``blocks_of(targets)``, ``[target][source]``, where those of a complex target come from its two parts.
 
-    Parameters
-    ----------
-    targets, sources : sequence of Value
-    blocks_of : callable
-    tape : Tape, optional
-        Records the parts as long as it takes.
+    A tape records the parts as long as it takes.
     """
     if not any(dtype_of(y).is_complex for y in targets):
         return blocks_of(targets)

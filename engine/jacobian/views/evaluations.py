@@ -102,22 +102,11 @@ class Evaluations:
 
 
 class Recorded(Evaluations):
-    """A Python function of tensors, recorded each time it is evaluated. So it may branch on values.
+    """A Python function of tensors, ``function(point, *args)``, recorded each time it is evaluated.
 
-    Parameters
-    ----------
-    function : callable
-        ``function(point, *args)``.
-    pack : callable
-        From tensors to the structure that the function takes.
-    dtype : dtype
-        Of the tensors among `args` that are floating.
-    is_real : bool
-        Whether the point is. If so complex results are given as such, else as pairs, like the point.
-    example : sequence of array
-        The example point.
-    given : sequence
-        What further arguments are like, if they are not told by a call.
+    So it may branch on values. `pack` makes the structure that it takes of tensors, `dtype` is that of the floating
+    ones among `args`. If the point `is_real`, complex results are given as such, else as pairs, like the point.
+    `example` is the example point; `given` tells what further arguments are like, if no call does.
     """
 
     def __init__(

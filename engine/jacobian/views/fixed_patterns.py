@@ -66,13 +66,7 @@ def check_triangle(triangle: Any, shape: tuple[int, ...]) -> None:
 
 
 class FixedPattern:
-    """The entries of sparse matrices, in the order in which they lie.
-
-    Parameters
-    ----------
-    matrix : sparse array
-        With an entry in each place, in its final format and with its final indices.
-    """
+    """The entries of sparse matrices, in the order in which they lie in one that has an entry in each place."""
 
     def __init__(self, matrix: Any) -> None:
         self._matrix = matrix

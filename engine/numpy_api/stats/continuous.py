@@ -98,12 +98,7 @@ def _tails(arguments: Arguments, below: Any, above: Any, log_below: Any, log_abo
     def formula(op: Any) -> Any:
         return lambda *args: op(*arguments(*args))
 
-    return {
-        "cdf": formula(below),
-        "sf": formula(above),
-        "logcdf": formula(log_below),
-        "logsf": formula(log_above),
-    }
+    return {"cdf": formula(below), "sf": formula(above), "logcdf": formula(log_below), "logsf": formula(log_above)}
 
 
 def _of_gamma(arguments: Arguments) -> dict[str, Any]:
@@ -142,11 +137,7 @@ def _of_normal(z: Callable[..., Any]) -> dict[str, Any]:
 # ---- normal and its kin ----------------------------------------------------------------------------------------------
 
 NORM = Distribution(
-    (),
-    _normal,
-    **_of_normal(lambda x: x),
-    ppf=lambda q: _special("ndtri", q),
-    isf=lambda q: -_special("ndtri", q),
+    (), _normal, **_of_normal(lambda x: x), ppf=lambda q: _special("ndtri", q), isf=lambda q: -_special("ndtri", q)
 )
 
 
@@ -191,9 +182,7 @@ _OF_NORMAL = {
         valid=np.isfinite,
     ),
     "powernorm": Distribution(
-        ("c",),
-        lambda x, c: np.log(c) + _normal(x) + (c - 1.0) * _log_ndtr(-x),
-        logsf=lambda x, c: c * _log_ndtr(-x),
+        ("c",), lambda x, c: np.log(c) + _normal(x) + (c - 1.0) * _log_ndtr(-x), logsf=lambda x, c: c * _log_ndtr(-x)
     ),
     "foldnorm": Distribution(
         ("c",),
@@ -388,19 +377,10 @@ _OF_GAMMA = {
         lambda x, kappa: kappa * _special("cosm1", x) - math.log(2 * math.pi) - log_i0e(kappa, times=0),
         valid=lambda kappa: kappa >= 0.0,
     ),
-    "rice": Distribution(
-        ("b",),
-        lambda x, b: np.log(x) + log_rice(x, b),
-        support=positive,
-        valid=lambda b: b >= 0.0,
-    ),
+    "rice": Distribution(("b",), lambda x, b: np.log(x) + log_rice(x, b), support=positive, valid=lambda b: b >= 0.0),
 }
 
 # ---- of beta functions -----------------------------------------------------------------------------------------------
-
-
-def _beta(x: Any, a: Any, b: Any) -> Any:
-    return log_of_power1p(b - 1.0, -x) + log_of_power(a - 1.0, x) - _betaln(a, b)
 
 
 def _fisher(x: Any, n: Any, m: Any) -> Any:
@@ -411,7 +391,7 @@ def _fisher(x: Any, n: Any, m: Any) -> Any:
 _OF_BETA = {
     "beta": Distribution(
         ("a", "b"),
-        _beta,
+        lambda x, a, b: log_of_power1p(b - 1.0, -x) + log_of_power(a - 1.0, x) - _betaln(a, b),
         **_of_beta(lambda x, a, b: (a, b, x)),
         ppf=lambda q, a, b: _special("betaincinv", a, b, q),
         isf=lambda q, a, b: beta_isf(a, b, q),
@@ -424,10 +404,7 @@ _OF_BETA = {
         support=positive,
     ),
     "f": Distribution(
-        ("dfn", "dfd"),
-        _fisher,
-        **_of_beta_prime(lambda x, n, m: (0.5 * n, 0.5 * m, n * x / m)),
-        support=positive,
+        ("dfn", "dfd"), _fisher, **_of_beta_prime(lambda x, n, m: (0.5 * n, 0.5 * m, n * x / m)), support=positive
     ),
 }
 

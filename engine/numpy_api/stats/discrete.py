@@ -44,14 +44,6 @@ def _binomial_cdf(k: Any, n: Any, p: Any) -> Any:
     return where(last, ones_like(p), betaincc(k + 1.0, where(last, ones_like(n - k), n - k), p))
 
 
-def _negative_binomial(k: Any, n: Any, p: Any) -> Any:
-    return lgamma(n + k) - lgamma(k + 1.0) - lgamma(n) + n * np.log(p) + log_of_power1p(k, -p)
-
-
-def _beta_binomial(k: Any, n: Any, a: Any, b: Any) -> Any:
-    return -np.log(n + 1.0) - _betaln(n - k + 1.0, k + 1.0) + _betaln(k + a, n - k + b) - _betaln(a, b)
-
-
 DISCRETE = {
     "poisson": Distribution(
         ("mu",),
@@ -82,7 +74,7 @@ DISCRETE = {
     ),
     "nbinom": Distribution(
         ("n", "p"),
-        _negative_binomial,
+        lambda k, n, p: lgamma(n + k) - lgamma(k + 1.0) - lgamma(n) + n * np.log(p) + log_of_power1p(k, -p),
         cdf=lambda k, n, p: betainc(n, k + 1.0, p),
         sf=lambda k, n, p: betaincc(n, k + 1.0, p),
         support=positive,
@@ -91,7 +83,7 @@ DISCRETE = {
     ),
     "betabinom": Distribution(
         ("n", "a", "b"),
-        _beta_binomial,
+        lambda k, n, a, b: -np.log(n + 1.0) - _betaln(n - k + 1.0, k + 1.0) + _betaln(k + a, n - k + b) - _betaln(a, b),
         support=lambda n, a, b: (0.0, n),
         valid=lambda n, a, b: np.logical_and(n >= 0.0, np.logical_and(a > 0.0, b > 0.0)),
         discrete=True,

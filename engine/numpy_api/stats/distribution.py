@@ -57,39 +57,28 @@ def _moved(y: Any, loc: Any, scale: Any) -> Any:
 
 @dataclass(frozen=True)
 class Distribution:
-    """A distribution of SciPy's.
-
-    Attributes
-    ----------
-    shapes : tuple of str
-        The names of its shape parameters, as SciPy has them.
-    logpdf : callable
-        Of a number and the shapes; the logarithm of the density, or of the probability if it is `discrete`.
-    cdf, sf, logcdf, logsf, ppf, isf : callable or None
-        Likewise, where there is a formula with derivatives. A logarithm is enough for its tail, and for the other one
-        where that has no formula of its own. No tail is one minus the other.
-    support : callable
-        Of the shapes; the ends of the support, None where there is none.
-    valid : callable
-        Of the shapes; which of them are allowed.
-    open_at : tuple of bool
-        Whether the ends are outside of the support.
-    discrete : bool
-        It has whole numbers for values, and no scale.
-    """
+    """A distribution of SciPy's."""
 
     shapes: tuple[str, ...]
+    """The names of its shape parameters, as SciPy has them."""
     logpdf: Formula
+    """Of a number and the shapes; the logarithm of the density, or of the probability if it is `discrete`."""
     cdf: Formula | None = None
     sf: Formula | None = None
     logcdf: Formula | None = None
     logsf: Formula | None = None
     ppf: Formula | None = None
     isf: Formula | None = None
+    """Likewise, where there is a formula with derivatives. A logarithm is enough for its tail, and for the other one
+    where that has no formula of its own. No tail is one minus the other."""
     support: Callable[..., Support] = everywhere
+    """Of the shapes; the ends of the support, None where there is none."""
     valid: Formula = all_positive
+    """Of the shapes; which of them are allowed."""
     open_at: tuple[bool, bool] = (False, False)
+    """Whether the ends are outside of the support."""
     discrete: bool = False
+    """It has whole numbers for values, and no scale."""
     formulas: dict[str, Formula] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -143,10 +143,7 @@ REAL_LINE = {
         isf=lambda q: np.log(-np.log(q)),
     ),
     "hypsecant": Distribution(
-        (),
-        lambda x: -log_cosh(x) - math.log(_PI),
-        cdf=hypsecant_cdf,
-        sf=lambda x: hypsecant_cdf(-x),
+        (), lambda x: -log_cosh(x) - math.log(_PI), cdf=hypsecant_cdf, sf=lambda x: hypsecant_cdf(-x)
     ),
     "dweibull": Distribution(
         ("c",),
@@ -178,12 +175,7 @@ def _exponentiated_weibull(x: Any, a: Any, c: Any) -> Any:
 
 POSITIVE_HALF = {
     "expon": Distribution(
-        (),
-        lambda x: -x,
-        logsf=lambda x: -x,
-        ppf=lambda q: -log1p(-q),
-        isf=lambda q: -np.log(q),
-        support=positive,
+        (), lambda x: -x, logsf=lambda x: -x, ppf=lambda q: -log1p(-q), isf=lambda q: -np.log(q), support=positive
     ),
     "halfcauchy": Distribution(
         (),
@@ -199,12 +191,7 @@ POSITIVE_HALF = {
         sf=lambda x: 2.0 * sigmoid(-x),
         support=positive,
     ),
-    "rayleigh": Distribution(
-        (),
-        lambda x: np.log(x) - 0.5 * x * x,
-        logsf=lambda x: -0.5 * x * x,
-        support=positive,
-    ),
+    "rayleigh": Distribution((), lambda x: np.log(x) - 0.5 * x * x, logsf=lambda x: -0.5 * x * x, support=positive),
     "weibull_min": Distribution(
         ("c",),
         lambda x, c: np.log(c) + log_of_power(c - 1.0, x) - x**c,
@@ -231,16 +218,10 @@ POSITIVE_HALF = {
         open_at=(True, False),
     ),
     "exponweib": Distribution(
-        ("a", "c"),
-        _exponentiated_weibull,
-        logcdf=lambda x, a, c: a * log_weibull(c * np.log(x)),
-        support=positive,
+        ("a", "c"), _exponentiated_weibull, logcdf=lambda x, a, c: a * log_weibull(c * np.log(x)), support=positive
     ),
     "gompertz": Distribution(
-        ("c",),
-        lambda x, c: np.log(c) + x - c * expm1(x),
-        logsf=lambda x, c: -c * expm1(x),
-        support=positive,
+        ("c",), lambda x, c: np.log(c) + x - c * expm1(x), logsf=lambda x, c: -c * expm1(x), support=positive
     ),
     "pareto": Distribution(
         ("b",),
@@ -251,10 +232,7 @@ POSITIVE_HALF = {
         support=_from_one,
     ),
     "lomax": Distribution(
-        ("c",),
-        lambda x, c: np.log(c) - (c + 1.0) * log1p(x),
-        logsf=lambda x, c: -c * log1p(x),
-        support=positive,
+        ("c",), lambda x, c: np.log(c) - (c + 1.0) * log1p(x), logsf=lambda x, c: -c * log1p(x), support=positive
     ),
     "fisk": Distribution(
         ("c",),
