@@ -81,26 +81,6 @@ def test_indices_that_change() -> None:
         gathered(x, RNG.permutation(9))
 
 
-def test_a_closure_that_changes_is_seen() -> None:
-    factors = iter((2.0, 5.0))
-
-    def scaled(x: Any) -> Any:
-        factor = next(factors)
-
-        @tf.custom_gradient
-        def own(x: Any) -> Any:
-            return x * factor, lambda dy: dy * factor
-
-        return own(x)
-
-    for factor in (2.0, 5.0):
-        x = tf.constant([1.0, 2.0])
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = scaled(x)
-        np.testing.assert_array_equal(tape.jacobian(y, x), np.diag([factor] * 2))
-
-
 def test_plans_that_take_much_memory_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers that say where entries belong take as much memory as the entries themselves."""
     for table in (planning._plans, recorded._compiled):

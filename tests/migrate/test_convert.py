@@ -21,8 +21,8 @@ from tests.programs.catalogue import HERE
 SAME = """
     adversarial_examples checkpoints convnet_dropout ddpg flags_and_app gan_scopes gaussian_process
     hamiltonian_monte_carlo influence_functions layers_mlp linear_regression lstm_language_model
-    matrix_factorization moving_averages pinn_burgers real_nvp_images rnn_cells sessions_and_graphs slim_network
-    style_transfer summaries trpo vae vae_flows wgan_gradient_penalty word2vec_nce
+    pinn_burgers real_nvp_images rnn_cells sessions_and_graphs slim_network
+    style_transfer summaries trpo vae vae_flows word2vec_nce
 """
 """Programs that convert as a whole and compare equal."""
 
