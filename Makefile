@@ -27,6 +27,8 @@ VENV_SANITIZE ?= .venv-sanitize
 LINT ?= lint
 # `make test PINS='numpy==2.2.*'` installs these instead of the newest
 PINS ?=
+# `make test SKIP='tests/bench tests/data'` leaves these tests out
+SKIP ?=
 
 # The shape of the house, both front ends, programs, Jacobians: a test or two of each thing
 CHECK ?= tests/test_house.py tests/test_core.py tests/optim/test_algorithms.py tests/test_program.py tests/test_replay.py \
@@ -63,7 +65,7 @@ format: $(VENV)/.for-test
 	$(BIN)/ruff format .
 
 unit: $(VENV)/.for-test
-	$(BIN)/python -m pytest -q -n auto --dist worksteal
+	$(BIN)/python -m pytest -q -n auto --dist worksteal $(addprefix --ignore=,$(SKIP))
 
 TESTS ?= tests
 

@@ -164,4 +164,14 @@ class Row:
         return tuple(i for i in inexact if self.call or self.op.vjp[i] is not None)
 
 
-__all__ = ["Row", "booleans", "distinct", "fixed", "integers", "positive", "real", "unit"]
+def case(*inputs: Generator, **rest: Any) -> dict[str, Any]:
+    """What one of several rows of an op says by itself: see `rows`."""
+    return {"inputs": inputs, **rest}
+
+
+def rows(op: Op, *cases: Mapping[str, Any], **shared: Any) -> tuple[Row, ...]:
+    """Rows of one op; what they share is said once, a case may say something else."""
+    return tuple(Row(op, **{**shared, **each}) for each in cases)
+
+
+__all__ = ["Row", "booleans", "case", "distinct", "fixed", "integers", "positive", "real", "rows", "unit"]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.mutants.conversions import Outcome, tell, verdict
+from tests.mutants.conversions import EQUAL, Outcome, tell, verdict
 from tests.mutants.corpus import programs
 from tests.mutants.mistakes import Mistake, chosen, mistakes
 from tests.mutants.observation import Seen, digest, observed
@@ -89,7 +89,7 @@ class Stub:
         return 0, f"new.py against the record of p.py\n{self.says}. And so on."
 
 
-@pytest.mark.parametrize("says", ["EQUAL TO THE BIT", "EQUAL ONLY FOR THIS RUN", "EQUAL WITHIN ROUNDING"])
+@pytest.mark.parametrize("says", EQUAL)
 def test_a_comparison_that_is_blind_is_found_out(says: str) -> None:
     outcome, stub = Outcome("p"), Stub(says)
     tell(stub, Mistake("constant", 1, 4, 7, "1.25"), stub.seen(stub.text), outcome)  # type: ignore[arg-type]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import tracemalloc
 import weakref
 from typing import Any
 
@@ -14,7 +13,6 @@ import tape_api as tf
 from engine.closed import replay
 from engine.closed.replay import COMPILE_AFTER, counters
 from tests.support import at_once
-from tests.tapes import watching
 from tests.test_replay import STEPS, forget_walks, taped, values
 
 __all__ = ["forget_walks"]
@@ -95,24 +93,3 @@ def test_compiled_walks_give_way_to_new_ones(monkeypatch: pytest.MonkeyPatch) ->
             np.testing.assert_array_equal(taped(values(n, n), lambda x: x * x), 2 * values(n, n).numpy())
     assert len(replay._compiled) == 3
     assert len(replay._walks) == 3
-
-
-def test_memory_stays_flat() -> None:
-    w = tf.Variable(np.ones((20, 20), np.float32))
-
-    def step(i: int) -> None:
-        tape, y = watching((), lambda: tf.reduce_sum(tf.tanh(tf.linalg.matvec(w, values(i, 20)))))
-        w.assign_sub(0.01 * tape.gradient(y, w))
-
-    for i in range(20):
-        step(i)
-    gc.collect()
-    tracemalloc.start()
-    step(0)
-    start = tracemalloc.get_traced_memory()[0]
-    for i in range(300):
-        step(i)
-    gc.collect()
-    grown = tracemalloc.get_traced_memory()[0] - start
-    tracemalloc.stop()
-    assert grown < 20_000

@@ -9,8 +9,6 @@ so that forward and reverse walks are adjoint to each other, NaN included.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -18,8 +16,6 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.compiler import program
-from engine.runtime.cache import clear_caches
 from tests.fuzz.execute import replayed_at_once
 from tests.singular_idioms import COMPUTED, ELEMENTWISE, IDIOMS, Idiom
 from tests.support import noted
@@ -90,18 +86,6 @@ def test_the_two_functions_of_an_idiom_are_one_where_nothing_is_singular(idiom: 
 # ---- the ways to differentiate ---------------------------------------------------------------------------------------
 
 
-@contextmanager
-def no_native_executor() -> Iterator[None]:
-    before = program.runs_natively
-    clear_caches()
-    program.runs_natively = lambda _: False
-    try:
-        yield
-    finally:
-        program.runs_natively = before
-        clear_caches()
-
-
 def point(idiom: Idiom) -> np.ndarray:
     return np.array(idiom.at)
 
@@ -164,13 +148,6 @@ def test_the_gradient_in_a_function(idiom: Idiom) -> None:
     function = tape_api.function(lambda x, seed: tape_api.convert_to_tensor(gradient(idiom, x, seed)))
     for seed in seeds(idiom) * 3:
         check_reverse(function(tape_api.constant(point(idiom)), tape_api.constant(seed)), seed, idiom)
-
-
-def test_the_gradient_in_a_function_that_python_runs() -> None:
-    with no_native_executor():
-        for idiom in IDIOMS:
-            with noted(idiom.name):
-                test_the_gradient_in_a_function(idiom)
 
 
 @every_idiom

@@ -1,4 +1,4 @@
-# ruff: noqa: B007, B905, PERF401, RET504, SIM108, SIM201
+# ruff: noqa: B007, B905, PERF401, RET504, SIM108
 # How functions of users look is the point here.
 """Small functions with branches and loops over tensors, of `tf`, a vector `x`, a number `s` and an integer `n`.
 
@@ -22,23 +22,6 @@ def program(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @program
-def if_else(tf, x, s, n):
-    if s > 0:
-        y = x * s
-    else:
-        y = x - s
-    return y
-
-
-@program
-def if_only(tf, x, s, n):
-    y = x
-    if s > 0:
-        y = x * s
-    return y
-
-
-@program
 def if_elif(tf, x, s, n):
     if s > 2.0:
         y = x * s
@@ -52,32 +35,12 @@ def if_elif(tf, x, s, n):
 
 
 @program
-def nested_ifs(tf, x, s, n):
-    y = x * 2.0
-    if s > 0:
-        if n > 2:
-            y = y * s
-        else:
-            z = y + s
-            y = z * z
-        y = y + 1.0
-    return y
-
-
-@program
 def both_sides_of_a_tuple(tf, x, s, n):
     if s > 0:
         a, b = x * s, x + 1.0
     else:
         b, a = x, x * x
     return a * 2.0 + b
-
-
-@program
-def early_return(tf, x, s, n):
-    if s > 0:
-        return x * s
-    return x - s
 
 
 @program
@@ -109,21 +72,9 @@ def return_in_one_of_two(tf, x, s, n):
 
 
 @program
-def conditional_expression(tf, x, s, n):
-    return x * s if s > 0 else x - s
-
-
-@program
 def nested_conditional_expressions(tf, x, s, n):
     y = x * (s if s > 1.0 else 1.0 if n > 1 else s * s)
     return y + (x if n > 2 and s > 0 else s)
-
-
-@program
-def and_or_not(tf, x, s, n):
-    if (s > 0 and n > 1) or not s > -2.0:
-        return x * s
-    return x + s
 
 
 @program
@@ -135,23 +86,8 @@ def and_is_lazy(tf, x, s, n):
 
 
 @program
-def chained_comparison(tf, x, s, n):
-    if 0.0 < s < 2.0:
-        return x * s
-    return x
-
-
-@program
 def chained_comparison_of_calls(tf, x, s, n):
     if tf.reduce_min(x) < s * 1.0 <= tf.reduce_max(x):
-        x = x * s
-    return x
-
-
-@program
-def comparison_with_number(tf, x, s, n):
-    flag = not (n == 2)
-    if flag:
         x = x * s
     return x
 
@@ -275,45 +211,6 @@ def deleted(tf, x, s, n):
 
 
 @program
-def while_counts(tf, x, s, n):
-    i = 0
-    while i < n:
-        x = x * s
-        i += 1
-    return x
-
-
-@program
-def while_of_value(tf, x, s, n):
-    y = tf.abs(s) + 0.5
-    while y < 20.0:
-        y = y * 1.5 + tf.reduce_sum(x * x)
-    return y
-
-
-@program
-def while_two_conditions(tf, x, s, n):
-    i = tf.constant(0)
-    y = tf.abs(s) + 0.5
-    while i < n and y < 5.0:
-        y = y * 2.0
-        i = i + 1
-    return y * x
-
-
-@program
-def while_break(tf, x, s, n):
-    i = 0
-    while i < n:
-        x = x * 1.5
-        if tf.reduce_sum(x) > s:
-            break
-        x = x + 0.25
-        i += 1
-    return x
-
-
-@program
 def while_true(tf, x, s, n):
     i = n
     while True:
@@ -321,17 +218,6 @@ def while_true(tf, x, s, n):
         i = i - 1
         if i < 1:
             break
-    return x
-
-
-@program
-def while_continue(tf, x, s, n):
-    i = 0
-    while i < n:
-        i += 1
-        if i == 2:
-            continue
-        x = x * s
     return x
 
 
@@ -386,16 +272,6 @@ def nested_whiles(tf, x, s, n):
 
 
 @program
-def while_with_local(tf, x, s, n):
-    i = 0
-    while i < n:
-        t = x * s
-        x = t + t * t
-        i += 1
-    return x
-
-
-@program
 def while_with_structure(tf, x, s, n):
     state = (0, {"x": x, "s": s})
     while state[0] < n:
@@ -426,20 +302,6 @@ def newton(tf, x, s, n):
 
 
 @program
-def for_range(tf, x, s, n):
-    for _ in tf.range(n):
-        x = x * s
-    return x
-
-
-@program
-def for_range_uses_index(tf, x, s, n):
-    for i in tf.range(n):
-        x = x + s * tf.cast(i, tf.float32)
-    return x
-
-
-@program
 def for_rows(tf, x, s, n):
     y = s
     for row in x:
@@ -457,22 +319,6 @@ def for_rows_of_matrix(tf, x, s, n):
 
 
 @program
-def for_range_with_steps(tf, x, s, n):
-    for i in tf.range(1, n + 1, 2):
-        x = x * s + tf.cast(i, tf.float32)
-    return x
-
-
-@program
-def for_break(tf, x, s, n):
-    for i in tf.range(n):
-        if i == 2:
-            break
-        x = x * s
-    return x
-
-
-@program
 def for_break_of_value(tf, x, s, n):
     y = s
     for row in x:
@@ -480,15 +326,6 @@ def for_break_of_value(tf, x, s, n):
             break
         y = y + row * row
     return y
-
-
-@program
-def for_continue(tf, x, s, n):
-    for i in tf.range(n):
-        if i == 1:
-            continue
-        x = x * s
-    return x
 
 
 @program
@@ -547,15 +384,6 @@ def for_python_range(tf, x, s, n):
 
 
 @program
-def for_python_range_break(tf, x, s, n):
-    for i in range(4):
-        x = x * 1.5
-        if tf.reduce_sum(x) > s:
-            break
-    return x
-
-
-@program
 def for_python_range_return(tf, x, s, n):
     for i in range(3):
         if tf.reduce_sum(x) > s:
@@ -592,14 +420,6 @@ def tensor_array(tf, x, s, n):
     for i in tf.range(3):
         a = a.write(i, s * x[i])
     return a.stack() * x
-
-
-@program
-def fibonacci(tf, x, s, n):
-    a, b = s, s * 0.5
-    for _ in tf.range(n):
-        a, b = b, a + b
-    return a * x
 
 
 @program

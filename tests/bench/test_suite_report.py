@@ -11,12 +11,12 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from bench import document, plots, suite, tables
+from bench import document, suite, tables
 from bench.__main__ import main
 from bench.measure import measure, write_json
-from bench.plots import Curve, Dot, dots, scaling, shares, short, styles
+from bench.plots import short, styles
 from bench.results import Run, axis, chosen, first_call, modes, problems, read, sizes
-from bench.svg import MARKERS, Style, Svg, log_scale
+from bench.svg import MARKERS, Svg, log_scale
 from bench.text import amount, as_markdown, duration, filled, times
 from tests.bench import made
 
@@ -192,26 +192,6 @@ def test_markdown_escapes_bars() -> None:
 # ---- charts ----------------------------------------------------------------------------------------------------------
 
 
-def test_dots_name_their_rows_and_series() -> None:
-    rows = [("a < b", [Dot("graph", 1.0, 0.9, 1.2), Dot("jax", 20.0, 20.0, 20.0)])]
-    svg = dots("Title", rows, styles(["graph", "tape", "jax"]), "ms", reference=1.0)
-    assert {"Title", "a < b", "graph", "jax", "ms"} <= set(words(svg))
-    assert "tape" not in words(svg), "only what is shown is in the legend"
-    assert svg.count("<polyline") == 1, "a spread only where there is one"
-
-
-def test_slopes_are_fitted() -> None:
-    curve = Curve("graph", Style("#000"), [(10, 3.0), (100, 300.0), (1000, 30_000.0)])
-    assert curve.slope == pytest.approx(2.0)
-    assert Curve("one", Style("#000"), [(10, 3.0)]).slope is None
-    assert {"graph: ∝ n^2.00", "n", "ms", "10", "1000"} <= set(words(scaling("T", [curve], "n", "ms")))
-
-
-def test_shares_add_up() -> None:
-    svg = shares("T", [("row", "4 ms", [1.0, 3.0])], [("first", "#000"), ("second", "#111")], "share")
-    assert {"row", "4 ms", "25", "75", "first", "second", "100 %"} <= set(words(svg))
-
-
 def test_every_mode_has_a_look_of_its_own() -> None:
     looks = styles(["graph", "tape", *map(str, range(42))])
     assert len(set(looks.values())) == 44
@@ -316,7 +296,3 @@ def test_the_section_is_replaced_between_the_markers(tmp_path: Path) -> None:
     assert main(arguments) == 0 and target.read_text(encoding="utf-8") == once
     target.write_text("nothing here", encoding="utf-8")
     assert main(arguments) == 2 and target.read_text(encoding="utf-8") == "nothing here"
-
-
-def test_plots_have_a_style_for_unnamed_modes() -> None:
-    assert plots.styles([""])[""].marker == "disc"

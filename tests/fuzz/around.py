@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -18,74 +18,57 @@ from tests.fuzz import execute
 
 
 @contextmanager
-def contents_asked() -> Iterator[list[Any]]:
-    """The values of whose contents a plan asked in vain."""
+def _noting(owner: Any, name: str, noted: Callable[..., Any]) -> Iterator[list[Any]]:
+    """What ``noted(found, before, *arguments)``, in place of a function, leaves in the list `found`."""
     found: list[Any] = []
-    before = Path.contents
+    before = getattr(owner, name)
+    setattr(owner, name, lambda *arguments: noted(found, before, *arguments))
+    try:
+        yield found
+    finally:
+        setattr(owner, name, before)
 
-    def noted(path: Path, value: Any) -> Any:
+
+def contents_asked() -> AbstractContextManager[list[Any]]:
+    """The values of whose contents a plan asked in vain."""
+
+    def noted(found: list[Any], before: Any, path: Path, value: Any) -> Any:
         contents = before(path, value)
         if contents is None:
             found.append(value)
         return contents
 
-    Path.contents = noted  # type: ignore[method-assign]
-    try:
-        yield found
-    finally:
-        Path.contents = before  # type: ignore[method-assign]
+    return _noting(Path, "contents", noted)
 
 
-@contextmanager
-def deferred_calls() -> Iterator[list[Any]]:
+def deferred_calls() -> AbstractContextManager[list[Any]]:
     """The calls that were put off until a rank or a shape is known."""
-    found: list[Any] = []
-    before = Call.tried
 
-    def noted(call: Call, given: Any) -> bool:
+    def noted(found: list[Any], before: Any, call: Call, given: Any) -> bool:
         found.append(call)
         return before(call, given)
 
-    Call.tried = noted  # type: ignore[method-assign]
-    try:
-        yield found
-    finally:
-        Call.tried = before  # type: ignore[method-assign]
+    return _noting(Call, "tried", noted)
 
 
-@contextmanager
-def unknown_shapes() -> Iterator[list[Any]]:
+def unknown_shapes() -> AbstractContextManager[list[Any]]:
     """The values of unknown shape that graphs consist of."""
-    found: list[Any] = []
-    before = execute._run
 
-    def noted(session: Any, *rest: Any) -> execute.Results:
-        made = [out for node in session.graph.nodes for out in node.outputs]
-        found.extend([x for x in made if not x.aval.is_static])
+    def noted(found: list[Any], before: Any, session: Any, *rest: Any) -> execute.Results:
+        found.extend([x for node in session.graph.nodes for x in node.outputs if not x.aval.is_static])
         return before(session, *rest)
 
-    execute._run = noted
-    try:
-        yield found
-    finally:
-        execute._run = before
+    return _noting(execute, "_run", noted)
 
 
-@contextmanager
-def decisions() -> Iterator[list[bool]]:
+def decisions() -> AbstractContextManager[list[bool]]:
     """What branches and loops on a tape made of conditions."""
-    found: list[bool] = []
-    before = EagerTensor.__bool__
 
-    def noted(tensor: EagerTensor) -> bool:
+    def noted(found: list[bool], before: Any, tensor: EagerTensor) -> bool:
         found.append(before(tensor))
         return found[-1]
 
-    EagerTensor.__bool__ = noted  # type: ignore[method-assign]
-    try:
-        yield found
-    finally:
-        EagerTensor.__bool__ = before  # type: ignore[method-assign]
+    return _noting(EagerTensor, "__bool__", noted)
 
 
 @contextmanager

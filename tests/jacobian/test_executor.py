@@ -364,21 +364,6 @@ def test_no_second_derivative_through_an_executor() -> None:
 # ---- a cluster -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.cluster
-def test_dask() -> None:
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        pool = client.get_executor()
-        for function in FUNCTIONS:
-            expected = plan_on_tape(function).in_chunks(2)(POINT)
-            np.testing.assert_array_equal(dense(on_tape(function, executor=pool)), dense(expected))
-        matrix = on_tape(stencil, executor=pool, format="csr")
-        np.testing.assert_array_equal(matrix.todense(), dense(on_tape(stencil, format="csr")))
-
-
 @pytest.mark.parametrize("front_end", ["tape", "graph"])
 def test_a_constant_is_sent_once_to_a_worker(front_end: str) -> None:
     w = RNG.normal(size=(60, 60)) / 8

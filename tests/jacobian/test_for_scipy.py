@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import integrate, optimize, sparse
+from scipy import integrate, optimize
 
 import graph_api
 import tape_api as tf
@@ -85,35 +85,6 @@ def test_value_and_gradient_together() -> None:
 def logistic(w: Any, rows: Any, labels: Any, lib: Any) -> Any:
     margins = labels * lib.linalg.matvec(rows, w)
     return lib.reduce_sum(lib.nn.softplus(-margins)) + 0.5 * lib.reduce_sum(w * w)
-
-
-@pytest.mark.parametrize("method", ["Newton-CG", "trust-ncg", "trust-krylov", "BFGS"])
-def test_logistic_regression(method: str) -> None:
-    rows = RNG.normal(size=(80, 4))
-    labels = np.where(rows @ [1.0, -2.0, 0.5, 0.0] + RNG.normal(size=80) > 0, 1.0, -1.0)
-
-    def probabilities(w: np.ndarray) -> np.ndarray:
-        return 1 / (1 + np.exp(labels * (rows @ w)))
-
-    def gradient(w: np.ndarray) -> np.ndarray:
-        return -rows.T @ (labels * probabilities(w)) + w
-
-    def hessian(w: np.ndarray) -> np.ndarray:
-        s = probabilities(w)
-        return rows.T @ (rows * (s * (1 - s))[:, None]) + np.eye(4)
-
-    p = tf.for_scipy(lambda w, rows, labels: logistic(w, rows, labels, tf), np.zeros(4))
-    data = rows, labels
-    w = RNG.normal(size=4)
-    np.testing.assert_allclose(p.grad(w, *data), gradient(w), rtol=1e-11)
-    np.testing.assert_allclose(p.hess(w, *data), hessian(w), rtol=1e-11)
-    np.testing.assert_array_equal(p.hess(w, *data), p.hess(w, *data).T)
-    second = {} if method == "BFGS" else {"hess": p.hess}
-    found = optimize.minimize(p.fun, p.x0, data, method, p.jac, **second, options={"disp": False})
-    w = found.x
-    for _ in range(3):
-        w = w - np.linalg.solve(hessian(w), gradient(w))
-    np.testing.assert_allclose(found.x, w, atol=1e-4)
 
 
 def test_data_in_placeholders_and_weights_in_a_variable() -> None:
@@ -241,26 +212,6 @@ def in_both_modes(function: Any, y0: np.ndarray, **options: Any) -> list[SciPyOD
     return [tf.for_ode(lambda t, y: function(t, y, tf), y0, **options), in_graph]
 
 
-@pytest.mark.parametrize("method", ["BDF", "Radau"])
-def test_heat(method: str) -> None:
-    n = 40
-    x = np.linspace(0, 1, n + 2)[1:-1]
-
-    def heat(t: Any, u: Any, lib: Any) -> Any:
-        padded = lib.pad(u, [[1, 1]])
-        return (padded[2:] - 2.0 * u + padded[:-2]) * (n + 1.0) ** 2
-
-    rate = 4 * (n + 1) ** 2 * np.sin(np.pi / (n + 1) / 2) ** 2
-    for p in in_both_modes(heat, np.sin(np.pi * x), format="csc"):
-        assert sparse.issparse(p.jac(0.0, p.y0))
-        p.counts.update(fun=0, jac=0)
-        found = integrate.solve_ivp(p.fun, (0, 0.1), p.y0, method, jac=p.jac, rtol=1e-7, atol=1e-10)
-        np.testing.assert_allclose(found.y[:, -1], np.exp(-rate * 0.1) * p.y0, rtol=1e-5)
-        # differences would need n + 1 values for each Jacobian; `jac` at a new point adds one
-        assert p.counts["jac"] == found.njev
-        assert p.counts["fun"] <= found.nfev + found.njev
-
-
 @pytest.mark.parametrize("method", ["BDF", "Radau", "LSODA"])
 def test_burgers(method: str) -> None:
     # the traveling wave u = 1 - tanh((x - t) / (2 viscosity)), its values given at both ends
@@ -356,21 +307,6 @@ def test_a_step_and_what_is_stopped_are_zero() -> None:
     x0 = np.array([2.0, 1.5])
     zero = tf.for_scipy(lambda x: tf.floor(x) * x[0] + tf.stop_gradient(x) + tf.math.polygamma(tf.floor(x), x), x0)
     np.testing.assert_allclose(zero.jac([2.5, 1.5])[1], [1.0, float(tf.math.polygamma(2.0, 1.5))], rtol=1e-6)
-
-
-def test_parameters_of_special_functions_count() -> None:
-    """A cumulative distribution of Student's in the degrees of freedom, by differences."""
-
-    def fn(q: Any) -> Any:
-        return (
-            1
-            - 0.5 * tf.math.betainc(q[:1] / 2, np.array([0.5]), q[:1] / (q[:1] + q[1:] ** 2))
-            + tf.math.zeta(q[:1], q[1:])
-        )
-
-    p, x = tf.for_scipy(fn, np.array([5.0, 1.3])), np.array([5.0, 1.3])
-    around = [(p.fun(x + d) - p.fun(x - d)) / 2e-6 for d in 1e-6 * np.eye(2)]
-    np.testing.assert_allclose(p.jac(x), np.transpose(around), rtol=1e-7)
 
 
 def test_derivatives_in_parameters_in_the_tails() -> None:

@@ -87,6 +87,7 @@ SEEDS: dict[str, tuple[Function, tuple[tuple[int, ...], ...], int]] = {
     "two scalars": (two_scalars, ((50,), (60,)), 2),
     "wide": (lambda tf, x: tf.linalg.matvec(WIDE, x), ((300,),), 8),
     "tall": (lambda tf, x: tf.linalg.matvec(TALL, x), ((8,),), 8),
+    "sums of rows": (lambda tf, x: tf.sin(tf.reduce_sum(tf.reshape(x, (6, 5)) ** 2.0, 1)), ((30,),), 1),
     "moves only": (lambda tf, x: tf.transpose(x)[::2], ((4, 3),), 1),
 }
 

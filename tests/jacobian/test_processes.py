@@ -7,7 +7,6 @@ import os
 import signal
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import numpy as np
@@ -53,18 +52,6 @@ def test_the_same_bits(method: str) -> None:
     with pool_of(method) as pool:
         for x in POINTS:
             np.testing.assert_array_equal(jacobian(x, executor=pool), expected(x))
-
-
-def test_each_constant_is_sent_once_to_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes: list[int] = []
-    dumps = ForkingPickler.dumps
-    monkeypatch.setattr(
-        ForkingPickler, "dumps", lambda x, protocol=None: sizes.append(len(raw := dumps(x, protocol))) or raw
-    )
-    with pool_of() as pool:
-        jacobian(POINTS[0], executor=pool)
-    # for two workers: two matrices in C order, and the one that is a view of another backwards
-    assert 6 * WEIGHTS.nbytes <= sum(sizes) < 7 * WEIGHTS.nbytes
 
 
 def test_calls_of_several_threads_at_once() -> None:

@@ -82,75 +82,6 @@ def test_indices_that_change() -> None:
         gathered(x, RNG.permutation(9))
 
 
-def test_indices_computed_from_the_source() -> None:
-    x = np.array([3.0, 1.0, 2.0, 5.0, 4.0, 0.5, 7.0])
-    for k in range(7):
-        tensor = tf.constant(np.roll(x, k))
-        with tf.GradientTape() as tape:
-            tape.watch(tensor)
-            y = tf.sort(tensor**2.0)
-        order = np.argsort(np.roll(x, k))
-        expected = np.zeros((7, 7))
-        expected[np.arange(7), order] = 2 * np.roll(x, k)[order]
-        np.testing.assert_array_equal(tape.jacobian(y, tensor), expected)
-
-
-def test_a_custom_gradient_is_planned_each_time() -> None:
-    @tf.custom_gradient
-    def cubed(x: Any) -> Any:
-        return x**3.0, lambda dy: dy * 3.0 * x**2.0
-
-    for value in (2.0, 3.0):
-        x = tf.constant([value, 1.0])
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = cubed(x)
-        np.testing.assert_allclose(tape.jacobian(y, x), np.diag([3 * value**2, 3.0]))
-
-
-def test_a_closure_that_changes_is_seen() -> None:
-    factors = iter((2.0, 5.0))
-
-    def scaled(x: Any) -> Any:
-        factor = next(factors)
-
-        @tf.custom_gradient
-        def own(x: Any) -> Any:
-            return x * factor, lambda dy: dy * factor
-
-        return own(x)
-
-    for factor in (2.0, 5.0):
-        x = tf.constant([1.0, 2.0])
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = scaled(x)
-        np.testing.assert_array_equal(tape.jacobian(y, x), np.diag([factor] * 2))
-
-
-def test_shapes_given_as_values() -> None:
-    """What a shape operand holds belongs to the structure."""
-    for rows in (2, 3, 6):
-        x = tf.constant(np.arange(6.0))
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = tf.reduce_sum(tf.reshape(x**2.0, [rows, -1]), axis=1)
-        expected = np.repeat(np.eye(rows), 6 // rows, axis=1) * 2 * np.arange(6.0)
-        np.testing.assert_array_equal(tape.jacobian(y, x), expected)
-
-
-def test_a_persistent_tape_gives_many() -> None:
-    x = tf.constant(RNG.normal(size=(3, 2)))
-    with tf.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = tf.exp(x)
-        z = y * x
-    first = tape.jacobian(z, x)
-    np.testing.assert_array_equal(first, tape.jacobian(z, x))
-    np.testing.assert_allclose(tape.jacobian(z, y).numpy().reshape(6, 6), np.diag(x.numpy().ravel()))
-    np.testing.assert_allclose(tape.hessian(z, x).numpy().reshape(6, 6), np.diag((np.exp(x) * (2 + x)).numpy().ravel()))
-
-
 def test_plans_that_take_much_memory_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers that say where entries belong take as much memory as the entries themselves."""
     for table in (planning._plans, recorded._compiled):
@@ -187,13 +118,3 @@ def test_a_persistent_tape_is_looked_over_once_until_it_records_more() -> None:
     np.testing.assert_array_equal(tape.jacobian(z, x), np.diag(elementary.cos(x.numpy()) * other.numpy()))
     np.testing.assert_array_equal(tape.jacobian(z, other), np.diag(y.numpy()))
     assert len(structure_of(tape._tape.nodes).values) == 4
-
-
-def test_what_stands_beside_a_recording_is_part_of_its_structure() -> None:
-    """Nothing is recorded of a value that is both source and target."""
-    for n in (3, 5):
-        x = tf.constant(np.ones(n))
-        with tf.GradientTape(persistent=True) as tape:
-            tape.watch(x)
-        np.testing.assert_array_equal(tape.jacobian(x, x), np.eye(n))
-        np.testing.assert_array_equal(tape.jacobian(x, x, format="csr").toarray(), np.eye(n))

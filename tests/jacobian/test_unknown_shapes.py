@@ -108,12 +108,6 @@ def test_other_derivatives(fn: Function, derive: Any) -> None:
     assert_as_if_known(fn, derive, rtol=1e-13)
 
 
-def test_hessian_is_symmetric() -> None:
-    for point, found in zip(POINTS, values([None, 3], scalar, tf.hessian, POINTS), strict=True):
-        matrix = found.reshape(point.size, point.size)
-        np.testing.assert_array_equal(matrix, matrix.T)
-
-
 @pytest.mark.parametrize(
     "derive",
     [
@@ -128,13 +122,6 @@ def test_hessian_is_symmetric() -> None:
 )
 def test_again(derive: Any) -> None:
     assert_as_if_known(layer, derive, rtol=1e-11)
-
-
-def test_again_and_sparse() -> None:
-    derive = lambda y, x: tf.jacobian(tf.jacobian(y, x, format="csr").values, x)  # noqa: E731
-    for point, found in zip(POINTS, values([None, 3], stencil, derive, POINTS), strict=True):
-        if len(point) > 1:
-            np.testing.assert_array_equal(found, values(point.shape, stencil, derive, [point])[0])
 
 
 def test_what_was_deferred_is_looked_into() -> None:
@@ -241,14 +228,6 @@ def test_sources_without_derivative() -> None:
         assert found[1] is None
         with tf.Session() as session:
             np.testing.assert_array_equal(session.run(found[0], {x: [1, 2], n: 3}), 3 * np.eye(2))
-
-
-def test_stop_gradients() -> None:
-    with tf.Graph().as_default(), tf.Session() as session:
-        x = tf.placeholder(tf.float64, [None])
-        square = x * x
-        j = tf.jacobian(square * x, x, stop_gradients=square)
-        np.testing.assert_array_equal(session.run(j, {x: [2, 3]}), np.diag([4, 9]))
 
 
 def test_empty() -> None:

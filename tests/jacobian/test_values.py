@@ -273,20 +273,6 @@ def test_zeros_where_nothing_is_connected() -> None:
         assert found[1].shape == (3, 2, 2) and not found[1].any()
 
 
-def test_a_source_computed_from_another() -> None:
-    """Not through the other one, as gradients have it too."""
-    (x,) = points((3,))
-
-    def fn(tf: Any, x: Any) -> Any:
-        z = x * x
-        return tf.sin(z) * x, [x, z]
-
-    for found in in_both(fn, x):
-        full = np.diag(np.sin(x**2) + 2 * x**2 * np.cos(x**2))
-        np.testing.assert_allclose(found[0], full, rtol=1e-13)
-        np.testing.assert_allclose(found[1], np.diag(x * np.cos(x**2)), rtol=1e-13)
-
-
 def test_stop_gradients() -> None:
     with graph_api.Graph().as_default(), graph_api.Session() as session:
         x = graph_api.placeholder(graph_api.float64, [2])

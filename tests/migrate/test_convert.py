@@ -19,14 +19,12 @@ from tests.migrate.round_trip import round_trip
 from tests.programs.catalogue import HERE
 
 SAME = """
-    adversarial_examples checkpoints convnet_dropout ddpg dqn_target_network flags_and_app gan_scopes
-    gaussian_process hamiltonian_monte_carlo influence_functions integrated_gradients layers_dcgan layers_mlp
-    linear_regression lstm_language_model maml matrix_factorization mixture_density_network moving_averages
-    pinn_burgers ppo_clip real_nvp real_nvp_images reinforce_baseline rnn_cells scoped_model_reuse sessions_and_graphs
-    slim_network softmax_regression style_transfer summaries transformer_block trpo vae vae_flows
-    wgan_gradient_penalty word2vec_nce
+    adversarial_examples checkpoints convnet_dropout ddpg flags_and_app gan_scopes gaussian_process
+    hamiltonian_monte_carlo influence_functions layers_mlp linear_regression lstm_language_model
+    pinn_burgers real_nvp_images rnn_cells sessions_and_graphs slim_network
+    style_transfer summaries trpo vae vae_flows word2vec_nce
 """
-"""Programs that convert as a whole and compare equal; neural_ode does too, but takes half a minute."""
+"""Programs that convert as a whole and compare equal."""
 
 
 @pytest.mark.parametrize("name", SAME.split())

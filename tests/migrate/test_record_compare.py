@@ -263,9 +263,7 @@ def test_an_unfinished_record_is_refused(recorded: Path, tmp_path: Path) -> None
 # ---- the same program again ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "name", ["graphs/vae", "graphs/lstm_language_model", "graphs/dqn_target_network", "tapes/reptile_and_maml"]
-)
+@pytest.mark.parametrize("name", ["graphs/vae", "graphs/lstm_language_model", "graphs/ddpg", "tapes/reptile_and_maml"])
 def test_programs_are_equal_to_their_records(name: str, tmp_path: Path) -> None:
     program = shutil.copy(PROGRAMS / f"{name}.py", tmp_path)
     assert dualgrad(tmp_path, "record", "--limit", "3", "-o", "R", Path(program).name) == 0
@@ -495,7 +493,7 @@ def test_what_an_optimizer_keeps_is_made_at_its_first_step(tmp_path: Path) -> No
 
 
 def test_who_reads_the_output_may_stop(tmp_path: Path) -> None:
-    (tmp_path / "many.py").write_text("import tensorflow as tf\n" + "tf.no_such_name\n" * 9000)
+    (tmp_path / "many.py").write_text("import tensorflow as tf\n" + "tf.no_such_name\n" * 2000)
     command = [sys.executable, "-m", "dualgrad", "check", str(tmp_path / "many.py")]
     with subprocess.Popen(command, cwd=HOME, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stderr is not None

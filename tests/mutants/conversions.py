@@ -32,7 +32,7 @@ from tests.mutants.mistakes import Mistake, chosen
 from tests.mutants.observation import Seen, in_child, observed
 
 SECONDS = 300
-EQUAL = "EQUAL TO THE BIT", "EQUAL WITHIN ROUNDING", "EQUAL ONLY FOR THIS RUN"
+EQUAL = "EQUAL TO THE BIT", "EQUAL WITHIN ROUNDING", "EQUAL ONLY FOR THIS RUN", "THE SAME WITH GIVEN DRAWS"
 """The verdicts that a program with another number must not get."""
 
 

@@ -372,21 +372,6 @@ with tf.Session() as sess:
             sess.run(reset)
     print("mean", sess.run(mean), sess.run([total, count]))
 """,
-    "metrics": """\
-import numpy as np
-import tensorflow as tf
-
-rng = np.random.RandomState(3)
-labels = tf.placeholder(tf.int64, [None])
-guesses = tf.placeholder(tf.int64, [None])
-accuracy, update = tf.metrics.accuracy(labels, guesses)
-recall, update_recall = tf.metrics.recall(labels, guesses)
-with tf.Session() as sess:
-    sess.run(tf.local_variables_initializer())
-    for i in range(4):
-        sess.run([update, update_recall], {labels: rng.randint(0, 2, 7), guesses: rng.randint(0, 2, 7)})
-    print(sess.run(accuracy), sess.run(recall))
-""",
     "data_set": """\
 import numpy as np
 import tensorflow as tf
@@ -476,26 +461,6 @@ with tf.Session() as sess:
         sess.run(train)
         print(epoch, *sess.run([loss, w]))
 """,
-    "graphs": """\
-import numpy as np
-import tensorflow as tf
-
-def build(scale):
-    graph = tf.Graph()
-    with graph.as_default():
-        x = tf.placeholder(tf.float32, [2], name="x")
-        w = tf.Variable(tf.ones([2]) * scale, name="w")
-        y = tf.reduce_sum(tf.sin(x * w), name="y")
-        g = tf.gradients(y, x)[0]
-        init = tf.global_variables_initializer()
-    return graph, x, y, g, init
-
-for scale in [0.5, 2.0]:
-    graph, x, y, g, init = build(scale)
-    with tf.Session(graph=graph) as sess:
-        sess.run(init)
-        print(scale, sess.run([y, g], {x: [0.1, 0.2 * scale]}))
-""",
     "factorization": """\
 import numpy as np
 import tensorflow as tf
@@ -516,27 +481,6 @@ with tf.Session() as sess:
             part = slice(k * 3, (k + 1) * 3)
             sess.run(train, {u: users[part], i: items[part], r: scores[part]})
         print(epoch, sess.run(loss, {u: users, i: items, r: scores}))
-""",
-    "saliency": """\
-import numpy as np
-import tensorflow as tf
-
-rng = np.random.RandomState(9)
-image = tf.placeholder(tf.float32, [1, 4, 4, 1])
-k = tf.constant(0.5 * rng.randn(2, 2, 1, 2).astype(np.float32))
-h = tf.nn.relu(tf.nn.conv2d(image, k, [1, 1, 1, 1], "VALID"))
-pooled = tf.nn.max_pool(h, [1, 2, 2, 1], [1, 1, 1, 1], "VALID")
-score = tf.reduce_sum(pooled, axis=[1, 2])
-maps = [tf.gradients(score[:, c], image)[0] for c in range(2)]
-picture = rng.rand(1, 4, 4, 1)
-with tf.Session() as sess:
-    for c in range(2):
-        found = sess.run(maps[c], {image: picture})
-        print(c, np.abs(found).sum(), found[0, :, :, 0].max(axis=1))
-    for t in range(3):
-        value, slope = sess.run([score, maps[0]], feed_dict={image: picture})
-        picture = picture + 0.1 * np.sign(slope)
-        print(value)
 """,
 }
 

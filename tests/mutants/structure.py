@@ -116,7 +116,7 @@ MUTANTS = (
         "engine/jacobian/planning/direction.py",
         "key = sweep.direction, sweep.end, other\n",
         'key = "reverse", sweep.end, other\n',
-        ("tests/fuzz/test_fuzz.py::test_random_programs_agree_in_all_ways",),
+        ("tests/jacobian/test_plans.py",),
     ),
     # elimination
     Mutant(

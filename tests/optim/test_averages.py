@@ -57,18 +57,6 @@ def test_graph_and_tape_agree_to_the_bit() -> None:
     assert_same_bits(graphed, taped)
 
 
-def test_after_a_training_step() -> None:
-    """The usual program: the average is taken of what the step leaves behind."""
-    with v1.Graph().as_default(), v1.Session() as session:
-        w = v1.Variable(4.0)
-        average = optim.ExponentialMovingAverage(0.5)
-        with v1.control_dependencies([optim.GradientDescentOptimizer(0.25).minimize(w * w)]):
-            train = average.apply([w])
-        session.run(v1.global_variables_initializer())
-        session.run(train)
-        assert session.run([w, average.average(w)]) == [2.0, 3.0]
-
-
 def test_float64_variables_keep_their_dtype() -> None:
     w = v2.Variable(np.float64(1.0))
     average = optim.ExponentialMovingAverage(0.5)

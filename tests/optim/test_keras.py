@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import graph_api as v1
-import optim
 import tape_api as v2
 from optim import keras
 from optim.schedules import ExponentialDecay
@@ -263,18 +262,3 @@ def test_variables_from_a_callable() -> None:
 
     keras.SGD(0.5).minimize(loss, lambda: made)
     assert made[0].numpy() == 0.0
-
-
-def test_common_training_loop() -> None:
-    """The loop of every tutorial, until it has found the line."""
-    tf = v2
-    x = np.linspace(-1, 1, 20, dtype=np.float32)
-    y = 3 * x + 2
-    w, b = tf.Variable(0.0), tf.Variable(0.0)
-    optimizer = keras.Adam(learning_rate=0.1)
-    for _ in range(200):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(tf.square(w * x + b - y))
-        optimizer.apply_gradients(zip(tape.gradient(loss, [w, b]), [w, b], strict=True))
-    assert [w.numpy(), b.numpy()] == pytest.approx([3, 2], abs=1e-2)
-    assert optim.keras is keras

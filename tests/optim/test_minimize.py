@@ -179,22 +179,6 @@ def test_processed_gradients(session: Any) -> None:
     assert session.run([b, unused]) == [1.0, 1.0]
 
 
-def test_two_optimizers_take_turns_in_one_graph(session: Any) -> None:
-    """The usual shape of adversarial training: either step sees what the other left behind."""
-    a, b = v1.Variable(1.0), v1.Variable(2.0)
-    product = a * b
-    down = optim.GradientDescentOptimizer(0.5).minimize(product, var_list=[a])
-    up = optim.GradientDescentOptimizer(0.5).minimize(-product, var_list=[b])
-    initialized(session)
-    session.run(down)
-    assert session.run([a, b]) == [0.0, 2.0]
-    session.run(up)
-    assert session.run([a, b]) == [0.0, 2.0]
-    session.run(down)
-    session.run(up)
-    assert session.run([a, b]) == [-1.0, 1.5]
-
-
 def test_the_loss_fetched_with_a_step_is_that_before_it(session: Any) -> None:
     w = v1.Variable(4.0)
     loss = w * w

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.ops import arithmetic
-from tests.row import Row, distinct, fixed, integers, positive, real
+from tests.row import Row, case, distinct, fixed, integers, positive, real, rows
 
 COMPLEX = ("float32", "float64", "complex64", "complex128")
 NUMERIC = (*COMPLEX, "int32")
@@ -90,19 +90,16 @@ ROWS = (
         tf=lambda tf, x, y: x / y,
     ),
     Row(arithmetic.reciprocal, (positive(3, 4),), dtypes=COMPLEX, oracle=np.reciprocal, tf="math.reciprocal"),
-    Row(
+    *rows(
         arithmetic.divide_no_nan,
-        (real(2, 3), fixed([2.0, 0.5, -1.5])),
-        dtypes=COMPLEX,
-        oracle=_truediv,
-        tf="math.divide_no_nan",
-    ),
-    Row(
-        arithmetic.divide_no_nan,
-        (real(2, 3), fixed([2.0, 0.0, -1.5])),
-        wrt=(0,),
-        label="by zero",
-        oracle=lambda x, y: np.divide(x, y, out=np.zeros_like(x), where=y != 0),
+        case(real(2, 3), fixed([2.0, 0.5, -1.5]), dtypes=COMPLEX, oracle=_truediv),
+        case(
+            real(2, 3),
+            fixed([2.0, 0.0, -1.5]),
+            wrt=(0,),
+            label="by zero",
+            oracle=lambda x, y: np.divide(x, y, out=np.zeros_like(x), where=y != 0),
+        ),
         tf="math.divide_no_nan",
     ),
     Row(
@@ -123,38 +120,25 @@ ROWS = (
     ),
     Row(arithmetic.part_of, (real(2, 3), fixed([2.0, 0.5, -1.5])), dtypes=COMPLEX, oracle=_truediv),
     # remainders
-    Row(arithmetic.mod, (fixed([[5.0, -5.0], [0.3, -7.1]]), fixed([2.1, 3.4])), oracle=np.mod, tf="math.floormod"),
-    Row(arithmetic.mod, (positive(3), fixed([[-0.3], [0.7]])), label="broadcast", tf=lambda tf, x, y: x % y),
-    Row(
+    *rows(
         arithmetic.mod,
-        (integers(5, low=-9, high=9), fixed(4, np.int32)),
-        dtypes=("int32",),
-        label="integers",
-        oracle=np.mod,
+        case(fixed([[5.0, -5.0], [0.3, -7.1]]), fixed([2.1, 3.4]), oracle=np.mod, tf="math.floormod"),
+        case(positive(3), fixed([[-0.3], [0.7]]), label="broadcast"),
+        case(integers(5, low=-9, high=9), fixed(4, np.int32), dtypes=("int32",), label="integers", oracle=np.mod),
         tf=lambda tf, x, y: x % y,
     ),
-    Row(arithmetic.floordiv, (real(3, 4), positive(4)), oracle=np.floor_divide, tf=lambda tf, x, y: x // y),
-    Row(
+    *rows(
         arithmetic.floordiv,
-        (integers(5, low=-9, high=9), fixed(4, np.int32)),
-        dtypes=("int32",),
-        label="integers",
+        case(real(3, 4), positive(4)),
+        case(integers(5, low=-9, high=9), fixed(4, np.int32), dtypes=("int32",), label="integers"),
         oracle=np.floor_divide,
         tf=lambda tf, x, y: x // y,
     ),
-    Row(
+    *rows(
         arithmetic.truncatemod,
-        (fixed([[5.0, -5.0], [0.3, -7.1]]), fixed([2.1, -3.4])),
-        oracle=np.fmod,
-        tf="truncatemod",
         # TensorFlow has no gradient for it
-        tf_value_only=("float32", "float64"),
-    ),
-    Row(
-        arithmetic.truncatemod,
-        (integers(5, low=-9, high=9), fixed([[4], [-4]], np.int32)),
-        dtypes=("int32",),
-        label="integers",
+        case(fixed([[5.0, -5.0], [0.3, -7.1]]), fixed([2.1, -3.4]), tf_value_only=("float32", "float64")),
+        case(integers(5, low=-9, high=9), fixed([[4], [-4]], np.int32), dtypes=("int32",), label="integers"),
         oracle=np.fmod,
         tf="truncatemod",
     ),
@@ -168,25 +152,19 @@ ROWS = (
         tf="truncatediv",
     ),
     # extrema
-    Row(arithmetic.maximum, (distinct(3, 4), real(4)), oracle=np.maximum, tf="maximum"),
-    Row(
+    *rows(
         arithmetic.maximum,
-        (integers(4, low=-5, high=5), integers(3, 1, low=-5, high=5)),
-        dtypes=("int32",),
-        label="integers",
+        case(distinct(3, 4), real(4)),
+        case(integers(4, low=-5, high=5), integers(3, 1, low=-5, high=5), dtypes=("int32",), label="integers"),
         oracle=np.maximum,
         tf="maximum",
     ),
     Row(arithmetic.maximum, EMPTY, label="empty", tf="maximum"),
     Row(arithmetic.minimum, (real(4), distinct(3, 4)), oracle=np.minimum, tf="minimum"),
-    Row(
-        arithmetic.clip, (distinct(3, 4), fixed(-0.9), fixed([0.5, 0.9, 1.2, 0.2])), oracle=np.clip, tf="clip_by_value"
-    ),
-    Row(
+    *rows(
         arithmetic.clip,
-        (integers(5, low=-9, high=9), fixed(-2, np.int32), fixed(3, np.int32)),
-        dtypes=("int32",),
-        label="integers",
+        case(distinct(3, 4), fixed(-0.9), fixed([0.5, 0.9, 1.2, 0.2])),
+        case(integers(5, low=-9, high=9), fixed(-2, np.int32), fixed(3, np.int32), dtypes=("int32",), label="integers"),
         oracle=np.clip,
         tf="clip_by_value",
     ),

@@ -10,7 +10,7 @@ import numpy as np
 from engine.core import dtypes
 from engine.core.op import Op
 from engine.ops import compare
-from tests.row import Row, booleans, fixed, integers, real
+from tests.row import Row, booleans, case, fixed, integers, real, rows
 
 SPECIAL = fixed([0.0, -0.0, 1.5, np.inf, -np.inf, np.nan])
 
@@ -94,37 +94,22 @@ ROWS = (
     _bitwise(compare.bitwise_and, np.bitwise_and),
     _bitwise(compare.bitwise_or, np.bitwise_or),
     _bitwise(compare.bitwise_xor, np.bitwise_xor),
-    Row(
+    *rows(
         compare.bitcast_op,
-        (fixed(np.array([1.5, -2.0, 0.0]), np.float32),),
+        case(fixed(np.array([1.5, -2.0, 0.0]), np.float32), args=("int32",), oracle=lambda x: x.view(np.int32)),
+        case(
+            fixed([[1.5, -2.0]], np.float32),
+            args=("uint8",),
+            oracle=lambda x: x.view(np.uint8).reshape(1, 2, 4),
+            label="smaller",
+        ),
+        case(
+            fixed([[1, 2], [3, 4]], np.int32), args=("int64",), oracle=lambda x: x.view(np.int64)[:, 0], label="larger"
+        ),
         call=compare.bitcast,
-        args=("int32",),
         dtypes=("float32",),
-        oracle=lambda x: x.view(np.int32),
         tf="bitcast",
         order=0,
-    ),
-    Row(
-        compare.bitcast_op,
-        (fixed([[1.5, -2.0]], np.float32),),
-        call=compare.bitcast,
-        args=("uint8",),
-        dtypes=("float32",),
-        oracle=lambda x: x.view(np.uint8).reshape(1, 2, 4),
-        tf="bitcast",
-        order=0,
-        label="smaller",
-    ),
-    Row(
-        compare.bitcast_op,
-        (fixed([[1, 2], [3, 4]], np.int32),),
-        call=compare.bitcast,
-        args=("int64",),
-        dtypes=("float32",),
-        oracle=lambda x: x.view(np.int64)[:, 0],
-        tf="bitcast",
-        order=0,
-        label="larger",
     ),
     _shift(compare.left_shift, np.left_shift),
     _shift(compare.right_shift, np.right_shift),
@@ -133,39 +118,28 @@ ROWS = (
     _classify(compare.is_inf, np.isinf),
     _classify(compare.is_finite, np.isfinite),
     # choice
-    Row(
+    *rows(
         compare.select,
-        (booleans(3, 4), real(3, 4), real(4)),
-        dtypes=("float32", "float64", "complex128", "int32"),
-        oracle=np.where,
-        tf="where",
-    ),
-    Row(compare.select, (booleans(4), real(3, 1), real()), label="all broadcast", oracle=np.where, tf="where"),
-    Row(
-        compare.select,
-        (booleans(2, 3, 1), real(3, 4), real(4)),
-        label="condition has most dimensions",
-        call=compare.where,
+        case(booleans(3, 4), real(3, 4), real(4), dtypes=("float32", "float64", "complex128", "int32")),
+        case(booleans(4), real(3, 1), real(), label="all broadcast"),
+        case(booleans(2, 3, 1), real(3, 4), real(4), label="condition has most dimensions", call=compare.where),
         oracle=np.where,
         tf="where",
     ),
     Row(compare.true_indices, (booleans(3, 4),), order=0, oracle=np.argwhere, tf="where"),
     Row(compare.select, (booleans(0, 3), real(3), real(1, 3)), label="empty", oracle=np.where),
-    Row(compare.keep_chosen, (real(2, 3), fixed(np.ones((2, 3)))), {"fixed": True}, oracle=lambda x, chosen: x),
-    Row(
+    *rows(
         compare.keep_chosen,
-        (real(2, 3), fixed(np.eye(2, 3))),
-        {"fixed": False},
-        label="not chosen",
-        oracle=lambda x, chosen: x,
-    ),
-    Row(
-        compare.keep_chosen,
-        (SPECIAL, fixed([0.0, 1.0, 0.0, 0.0, 1.0, 0.0])),
-        {"fixed": True},
-        label="special values",
-        order=0,
-        oracle=lambda x, chosen: np.where(np.isnan(x), 0, x),
+        case(real(2, 3), fixed(np.ones((2, 3))), params={"fixed": True}, oracle=lambda x, chosen: x),
+        case(real(2, 3), fixed(np.eye(2, 3)), params={"fixed": False}, label="not chosen", oracle=lambda x, chosen: x),
+        case(
+            SPECIAL,
+            fixed([0.0, 1.0, 0.0, 0.0, 1.0, 0.0]),
+            params={"fixed": True},
+            label="special values",
+            order=0,
+            oracle=lambda x, chosen: np.where(np.isnan(x), 0, x),
+        ),
     ),
     # conversion
     _cast(compare.cast_op, real(3, 4), "float32", dtypes.float64),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.ops import compare, filling, shape
-from tests.row import Row, fixed, real
+from tests.row import Row, case, fixed, real, rows
 
 INDICES = fixed([[0, -1, 2], [1, 3, 2]], np.int32)
 
@@ -15,30 +15,27 @@ def _one_hot(indices, depth=3):
 
 
 ROWS = (
-    Row(
+    *rows(
         filling.range_op,
-        (fixed(7, np.int32), fixed(-2, np.int32), fixed(-3, np.int32)),
-        dtypes=("int32",),
-        oracle=lambda a, b, c: np.arange(7, -2, -3),
-        tf="range",
-        order=0,
-    ),
-    Row(
-        filling.range_op,
-        (fixed(0.5), fixed(2.0), fixed(0.25)),
-        oracle=lambda a, b, c: np.arange(0.5, 2, 0.25),
-        tf="range",
-        order=0,
-        label="float",
-    ),
-    Row(
-        filling.range_op,
-        (fixed(0.5, np.float16), fixed(2.0, np.float16), fixed(0.25, np.float16)),
-        call=filling.range,
-        dtypes=("float16",),
+        case(
+            fixed(7, np.int32),
+            fixed(-2, np.int32),
+            fixed(-3, np.int32),
+            dtypes=("int32",),
+            oracle=lambda a, b, c: np.arange(7, -2, -3),
+            tf="range",
+        ),
+        case(fixed(0.5), fixed(2.0), fixed(0.25), tf="range", label="float"),
+        case(
+            fixed(0.5, np.float16),
+            fixed(2.0, np.float16),
+            fixed(0.25, np.float16),
+            call=filling.range,
+            dtypes=("float16",),
+            label="half",
+        ),
         oracle=lambda a, b, c: np.arange(0.5, 2, 0.25),
         order=0,
-        label="half",
     ),
     Row(
         shape.fill_op,
@@ -78,37 +75,28 @@ ROWS = (
         static=True,
         label="linspace-axis",
     ),
-    Row(
+    *rows(
         compare.truncate,
-        (fixed(2, np.int32), fixed(3, np.int32)),
-        call=filling.eye,
-        options={"batch_shape": [2]},
+        case(
+            fixed(2, np.int32),
+            fixed(3, np.int32),
+            call=filling.eye,
+            options={"batch_shape": [2]},
+            oracle=lambda n, m: np.stack([np.eye(2, 3, dtype=np.float32)] * 2),
+            tf="eye",
+            label="eye",
+        ),
+        case(INDICES, call=filling.one_hot, args=(3,), oracle=_one_hot, tf="one_hot", label="one_hot"),
+        case(
+            INDICES,
+            fixed(3, np.int32),
+            call=lambda i, depth: filling.one_hot(i, depth, axis=1, dtype="int64"),
+            oracle=lambda i, depth: np.swapaxes(_one_hot(i), 1, 2).astype(np.int64),
+            tf=lambda tf, i, depth: tf.one_hot(i, depth, axis=1, dtype=tf.int64),
+            label="one_hot-axis",
+        ),
         dtypes=("int32",),
-        oracle=lambda n, m: np.stack([np.eye(2, 3, dtype=np.float32)] * 2),
-        tf="eye",
         order=0,
-        label="eye",
-    ),
-    Row(
-        compare.truncate,
-        (INDICES,),
-        call=filling.one_hot,
-        args=(3,),
-        dtypes=("int32",),
-        oracle=_one_hot,
-        tf="one_hot",
-        order=0,
-        label="one_hot",
-    ),
-    Row(
-        compare.truncate,
-        (INDICES, fixed(3, np.int32)),
-        call=lambda i, depth: filling.one_hot(i, depth, axis=1, dtype="int64"),
-        dtypes=("int32",),
-        oracle=lambda i, depth: np.swapaxes(_one_hot(i), 1, 2).astype(np.int64),
-        tf=lambda tf, i, depth: tf.one_hot(i, depth, axis=1, dtype=tf.int64),
-        order=0,
-        label="one_hot-axis",
     ),
     Row(
         compare.select,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.ops import joining
-from tests.row import Row, fixed, integers, real
+from tests.row import Row, case, fixed, integers, real, rows
 
 ALL = ("float32", "float64", "complex128")
 
@@ -67,45 +67,30 @@ ROWS = (
         tf=lambda tf, x, sizes: tf.split(x, sizes, -1),
         label="split",
     ),
-    Row(
+    *rows(
         joining.stack_op,
-        (real(2, 3), real(2, 3), real(2, 3)),
-        {"axis": -2},
-        dtypes=ALL,
-        oracle=lambda *v: np.stack(v, 1),
-        tf=lambda tf, *v: tf.stack(v, 1),
-    ),
-    Row(
-        joining.stack_op,
-        (real(), real()),
-        call=lambda x, y: joining.stack([x, y]),
+        case(
+            real(2, 3),
+            real(2, 3),
+            real(2, 3),
+            params={"axis": -2},
+            dtypes=ALL,
+            oracle=lambda *v: np.stack(v, 1),
+            tf=lambda tf, *v: tf.stack(v, 1),
+        ),
+        case(real(), real(), call=lambda x, y: joining.stack([x, y]), tf=lambda tf, *v: tf.stack(v), label="scalars"),
+        case(integers(high=9), integers(high=9), params={"axis": 0}, dtypes=("int32",), order=0, label="ints"),
         oracle=lambda *v: np.stack(v),
-        tf=lambda tf, *v: tf.stack(v),
-        label="scalars",
     ),
-    Row(
-        joining.stack_op,
-        (integers(high=9), integers(high=9)),
-        {"axis": 0},
-        dtypes=("int32",),
-        oracle=lambda *v: np.stack(v),
-        order=0,
-        label="ints",
-    ),
-    Row(
+    *rows(
         joining.unstack_op,
-        (real(2, 3),),
-        {"num": 3, "axis": -1},
-        dtypes=ALL,
-        oracle=lambda x: list(x.T),
-        tf=lambda tf, x: tf.unstack(x, axis=1),
-    ),
-    Row(
-        joining.unstack_op,
-        (real(3),),
-        call=lambda x: joining.unstack(x, num=3),
-        oracle=list,
-        tf="unstack",
-        label="scalars",
+        case(
+            real(2, 3),
+            params={"num": 3, "axis": -1},
+            dtypes=ALL,
+            oracle=lambda x: list(x.T),
+            tf=lambda tf, x: tf.unstack(x, axis=1),
+        ),
+        case(real(3), call=lambda x: joining.unstack(x, num=3), oracle=list, tf="unstack", label="scalars"),
     ),
 )

@@ -7,7 +7,7 @@ import scipy.special as sp
 
 from dualgrad.extras.ops import losses
 from engine.ops import arithmetic, cross_entropy
-from tests.row import Row, distinct, fixed, positive, real
+from tests.row import Row, case, distinct, fixed, positive, real, rows
 
 LABELS = fixed([1, 3, 0])
 WEIGHTS = fixed([[1.0], [0.0], [2.0]], np.float64)
@@ -25,51 +25,39 @@ def _pairs(d: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 ROWS = (
-    Row(
+    *rows(
         cross_entropy.softmax_cross_entropy_op,
-        (positive(3, 4), real(3, 4)),
-        {"axis": -1},
-        dtypes=("float16", "float32", "float64"),
+        case(positive(3, 4), real(3, 4), params={"axis": -1}, dtypes=("float16", "float32", "float64"), tol=4),
+        case(
+            fixed([[0.25, 0.25, 0.5], [0.0, 0.5, 0.5]], np.float64),
+            real(2, 3),
+            dtypes=("float64",),
+            call=cross_entropy.softmax_cross_entropy_with_logits,
+            wrt=(1,),
+            tf="nn.softmax_cross_entropy_with_logits",
+            label="probabilities",
+        ),
+        case(
+            positive(2, 3, 4),
+            real(2, 3, 4),
+            call=lambda z, x: cross_entropy.softmax_cross_entropy_with_logits(z, x, axis=1),
+            oracle=lambda z, x: -(z * sp.log_softmax(x, 1)).sum(1),
+            label="axis",
+        ),
+        case(positive(4), real(3, 4), params={"axis": -1}, label="broadcast"),
         oracle=lambda z, x: -(z * sp.log_softmax(x, -1)).sum(-1),
-        tol=4,
     ),
-    Row(
-        cross_entropy.softmax_cross_entropy_op,
-        (fixed([[0.25, 0.25, 0.5], [0.0, 0.5, 0.5]], np.float64), real(2, 3)),
-        dtypes=("float64",),
-        call=cross_entropy.softmax_cross_entropy_with_logits,
-        wrt=(1,),
-        oracle=lambda z, x: -(z * sp.log_softmax(x, -1)).sum(-1),
-        tf="nn.softmax_cross_entropy_with_logits",
-        label="probabilities",
-    ),
-    Row(
-        cross_entropy.softmax_cross_entropy_op,
-        (positive(2, 3, 4), real(2, 3, 4)),
-        call=lambda z, x: cross_entropy.softmax_cross_entropy_with_logits(z, x, axis=1),
-        oracle=lambda z, x: -(z * sp.log_softmax(x, 1)).sum(1),
-        label="axis",
-    ),
-    Row(
-        cross_entropy.softmax_cross_entropy_op,
-        (positive(4), real(3, 4)),
-        {"axis": -1},
-        oracle=lambda z, x: -(z * sp.log_softmax(x, -1)).sum(-1),
-        label="broadcast",
-    ),
-    Row(
+    *rows(
         cross_entropy.sparse_softmax_cross_entropy_op,
-        (LABELS, real(3, 4)),
-        oracle=lambda i, x: -sp.log_softmax(x, -1)[[0, 1, 2], i],
+        case(LABELS, real(3, 4), oracle=lambda i, x: -sp.log_softmax(x, -1)[[0, 1, 2], i]),
+        case(
+            fixed(2),
+            real(4),
+            call=cross_entropy.sparse_softmax_cross_entropy_with_logits,
+            oracle=lambda i, x: -sp.log_softmax(x)[i],
+            label="one",
+        ),
         tf="nn.sparse_softmax_cross_entropy_with_logits",
-    ),
-    Row(
-        cross_entropy.sparse_softmax_cross_entropy_op,
-        (fixed(2), real(4)),
-        call=cross_entropy.sparse_softmax_cross_entropy_with_logits,
-        oracle=lambda i, x: -sp.log_softmax(x)[i],
-        tf="nn.sparse_softmax_cross_entropy_with_logits",
-        label="one",
     ),
     Row(cross_entropy.less_one_hot, (real(3, 4), LABELS), oracle=_one_hot_less),
     Row(

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.special as sp
 
 from engine.ops import nn
-from tests.row import Row, distinct, fixed, real
+from tests.row import Row, case, distinct, fixed, real, rows
 
 HALF = ("float16", "float32", "float64")
 LARGE = fixed([-800.0, -1.0, 0.0, 1.0, 800.0], np.float64)
@@ -65,67 +65,40 @@ ROWS = (
         tf="nn.silu",
         label="silu-beta",
     ),
-    Row(nn.gelu_op, (real(3, 4),), {"approximate": False}, dtypes=("float16", "float32"), tf="nn.gelu"),
-    Row(
+    *rows(
         nn.gelu_op,
-        (real(3, 4),),
-        {"approximate": True},
+        case(real(3, 4), tf="nn.gelu"),
+        case(
+            real(3, 4),
+            params={"approximate": True},
+            tf=lambda tf, x: tf.nn.gelu(x, approximate=True),
+            label="approximate",
+        ),
+        # TensorFlow's constants are of single precision
+        case(real(3, 4), dtypes=("float64",), oracle=lambda x: x * sp.ndtr(x), label="double"),
+        case(
+            real(3, 4),
+            params={"approximate": True},
+            dtypes=("float64",),
+            oracle=lambda x: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
+            label="approximate-double",
+        ),
+        params={"approximate": False},
         dtypes=("float16", "float32"),
-        tf=lambda tf, x: tf.nn.gelu(x, approximate=True),
-        label="approximate",
     ),
-    # TensorFlow's constants are of single precision
-    Row(
-        nn.gelu_op,
-        (real(3, 4),),
-        {"approximate": False},
-        dtypes=("float64",),
-        oracle=lambda x: x * sp.ndtr(x),
-        label="double",
-    ),
-    Row(
-        nn.gelu_op,
-        (real(3, 4),),
-        {"approximate": True},
-        dtypes=("float64",),
-        oracle=lambda x: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
-        label="approximate-double",
-    ),
-    Row(nn.softmax_op, (real(3, 4),), {"axis": -1}, dtypes=HALF, oracle=lambda x: sp.softmax(x, -1), tf="nn.softmax"),
-    Row(
+    *rows(
         nn.softmax_op,
-        (real(2, 3, 4),),
-        call=nn.softmax,
-        args=(1,),
-        oracle=lambda x: sp.softmax(x, 1),
-        tf="nn.softmax",
-        label="axis",
-    ),
-    Row(
-        nn.softmax_op,
-        (fixed([[1000.0, 1001.0], [-np.inf, 0.0]], np.float64),),
-        {"axis": -1},
+        case(real(3, 4), params={"axis": -1}, dtypes=HALF),
+        case(real(2, 3, 4), call=nn.softmax, args=(1,), oracle=lambda x: sp.softmax(x, 1), label="axis"),
+        case(fixed([[1000.0, 1001.0], [-np.inf, 0.0]], np.float64), params={"axis": -1}, order=0, label="large"),
+        case(real(0, 3), params={"axis": -1}, oracle=lambda x: x, label="empty"),
         oracle=lambda x: sp.softmax(x, -1),
         tf="nn.softmax",
-        order=0,
-        label="large",
     ),
-    Row(nn.softmax_op, (real(0, 3),), {"axis": -1}, oracle=lambda x: x, tf="nn.softmax", label="empty"),
-    Row(
+    *rows(
         nn.log_softmax_op,
-        (real(3, 4),),
-        {"axis": -1},
-        dtypes=HALF,
-        oracle=lambda x: sp.log_softmax(x, -1),
+        case(real(3, 4), params={"axis": -1}, dtypes=HALF, oracle=lambda x: sp.log_softmax(x, -1)),
+        case(real(2, 3, 4), call=nn.log_softmax, args=(0,), oracle=lambda x: sp.log_softmax(x, 0), label="axis"),
         tf="nn.log_softmax",
-    ),
-    Row(
-        nn.log_softmax_op,
-        (real(2, 3, 4),),
-        call=nn.log_softmax,
-        args=(0,),
-        oracle=lambda x: sp.log_softmax(x, 0),
-        tf="nn.log_softmax",
-        label="axis",
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.ops import gather, rearrange, shape
-from tests.row import Row, fixed, real
+from tests.row import Row, case, fixed, real, rows
 
 ALL = ("float32", "float64", "complex128")
 CONSTANT = {"mode": "CONSTANT", "value": 0}
@@ -19,20 +19,12 @@ def _folded(ct, like, paddings):
 
 
 ROWS = (
-    Row(
+    *rows(
         rearrange.tile_op,
-        (real(2, 3), fixed([2, 3], np.int32)),
-        dtypes=ALL,
+        case(real(2, 3), fixed([2, 3], np.int32), dtypes=ALL),
+        case(real(2, 3), fixed([0, 1], np.int32), call=rearrange.tile, label="none"),
         oracle=lambda x, m: np.tile(x, m),
         tf="tile",
-    ),
-    Row(
-        rearrange.tile_op,
-        (real(2, 3), fixed([0, 1], np.int32)),
-        call=rearrange.tile,
-        oracle=lambda x, m: np.tile(x, m),
-        tf="tile",
-        label="none",
     ),
     Row(
         rearrange.tile_back_op,
@@ -48,22 +40,12 @@ ROWS = (
         oracle=lambda r, x: np.array([0, 0, 2]),
         order=0,
     ),
-    Row(
+    *rows(
         gather.gather_op,
-        (real(3, 2), fixed([2, 0, 1], np.int32)),
+        case(real(3, 2), fixed([2, 0, 1], np.int32), args=(0,), oracle=lambda x, r: np.repeat(x, r, 0), label="repeat"),
+        case(real(2, 2), fixed(2, np.int32), oracle=np.repeat, label="repeat-flat"),
         call=rearrange.repeat,
-        args=(0,),
-        oracle=lambda x, r: np.repeat(x, r, 0),
         tf="repeat",
-        label="repeat",
-    ),
-    Row(
-        gather.gather_op,
-        (real(2, 2), fixed(2, np.int32)),
-        call=rearrange.repeat,
-        oracle=np.repeat,
-        tf="repeat",
-        label="repeat-flat",
     ),
     Row(
         rearrange.pad_op,

@@ -6,115 +6,86 @@ import numpy as np
 import scipy.special
 
 from engine.ops import reduce
-from tests.row import Row, fixed, positive, real
+from tests.row import Row, case, fixed, positive, real, rows
 
 ALL = ("float32", "float64", "complex128")
 LAST = {"axis": (-1,), "keepdims": False}
 KEPT = {"axis": (-2, -1), "keepdims": True}
 
 ROWS = (
-    Row(
+    *rows(
         reduce.reduce_sum_op,
-        (real(3, 4),),
-        LAST,
-        dtypes=(*ALL, "float16"),
-        oracle=lambda x: x.sum(-1, x.dtype),
-        tf=lambda tf, x: tf.reduce_sum(x, -1),
-    ),
-    Row(
-        reduce.reduce_sum_op,
-        (real(2, 3, 4),),
-        dtypes=ALL,
-        call=reduce.reduce_sum,
-        args=([0, -1],),
-        options={"keepdims": True},
-        oracle=lambda x: x.sum((0, 2), keepdims=True),
+        case(
+            real(3, 4),
+            params=LAST,
+            dtypes=(*ALL, "float16"),
+            oracle=lambda x: x.sum(-1, x.dtype),
+            tf=lambda tf, x: tf.reduce_sum(x, -1),
+        ),
+        case(
+            real(2, 3, 4),
+            dtypes=ALL,
+            call=reduce.reduce_sum,
+            args=([0, -1],),
+            options={"keepdims": True},
+            oracle=lambda x: x.sum((0, 2), keepdims=True),
+            label="axes",
+        ),
+        case(real(), call=reduce.reduce_sum, oracle=lambda x: x, label="scalar"),
+        case(real(0, 3), call=reduce.reduce_sum, args=(0,), oracle=lambda x: np.zeros(3), label="empty"),
+        case(
+            fixed([[100, 100], [1, 2]], np.int8),
+            params=LAST,
+            oracle=lambda x: np.array([-56, 3]),
+            tf=lambda tf, x: tf.reduce_sum(x, -1),
+            order=0,
+            label="int8",
+        ),
         tf="reduce_sum",
-        label="axes",
     ),
-    Row(reduce.reduce_sum_op, (real(),), call=reduce.reduce_sum, oracle=lambda x: x, tf="reduce_sum", label="scalar"),
-    Row(
-        reduce.reduce_sum_op,
-        (real(0, 3),),
-        call=reduce.reduce_sum,
-        args=(0,),
-        oracle=lambda x: np.zeros(3),
-        tf="reduce_sum",
-        label="empty",
-    ),
-    Row(
-        reduce.reduce_sum_op,
-        (fixed([[100, 100], [1, 2]], np.int8),),
-        LAST,
-        oracle=lambda x: np.array([-56, 3]),
-        tf=lambda tf, x: tf.reduce_sum(x, -1),
-        order=0,
-        label="int8",
-    ),
-    Row(
+    *rows(
         reduce.reduce_mean_op,
-        (real(3, 4),),
-        LAST,
-        dtypes=(*ALL, "float16"),
-        oracle=lambda x: x.mean(-1),
+        case(real(3, 4), params=LAST, dtypes=(*ALL, "float16"), oracle=lambda x: x.mean(-1)),
+        case(
+            real(2, 3, 4),
+            call=reduce.reduce_mean,
+            args=((0, 1),),
+            oracle=lambda x: x.mean((0, 1)),
+            tf="reduce_mean",
+            label="axes",
+        ),
+        case(
+            fixed([[-7, 2, 2], [1, 2, 2]], np.int32),
+            params=LAST,
+            oracle=lambda x: np.array([-1, 1]),
+            order=0,
+            label="int32",
+        ),
         tf=lambda tf, x: tf.reduce_mean(x, -1),
     ),
-    Row(
-        reduce.reduce_mean_op,
-        (real(2, 3, 4),),
-        call=reduce.reduce_mean,
-        args=((0, 1),),
-        oracle=lambda x: x.mean((0, 1)),
-        tf="reduce_mean",
-        label="axes",
-    ),
-    Row(
-        reduce.reduce_mean_op,
-        (fixed([[-7, 2, 2], [1, 2, 2]], np.int32),),
-        LAST,
-        oracle=lambda x: np.array([-1, 1]),
-        tf=lambda tf, x: tf.reduce_mean(x, -1),
-        order=0,
-        label="int32",
-    ),
-    Row(
+    *rows(
         reduce.spread_like_op,
-        (real(3), real(3, 4)),
-        LAST,
-        dtypes=ALL,
-        oracle=lambda x, ref: np.repeat(x[:, None], 4, 1),
+        case(real(3), real(3, 4), params=LAST, dtypes=ALL, oracle=lambda x, ref: np.repeat(x[:, None], 4, 1)),
+        case(
+            real(2, 1, 1),
+            real(2, 3, 4),
+            params={**KEPT, "mean": True},
+            oracle=lambda x, ref: np.broadcast_to(x / 12, (2, 3, 4)),
+            label="mean",
+        ),
     ),
-    Row(
-        reduce.spread_like_op,
-        (real(2, 1, 1), real(2, 3, 4)),
-        {**KEPT, "mean": True},
-        oracle=lambda x, ref: np.broadcast_to(x / 12, (2, 3, 4)),
-        label="mean",
-    ),
-    Row(
+    *rows(
         reduce.reduce_prod_op,
-        (real(3, 4),),
-        LAST,
-        dtypes=ALL,
-        oracle=lambda x: x.prod(-1),
-        tf=lambda tf, x: tf.reduce_prod(x, -1),
-    ),
-    Row(
-        reduce.reduce_prod_op,
-        (positive(2, 3, 2),),
-        call=reduce.reduce_prod,
-        oracle=np.prod,
-        tf="reduce_prod",
-        label="all",
-    ),
-    Row(
-        reduce.reduce_prod_op,
-        (fixed([[0.0, 2.0, 3.0], [0.0, 0.0, 3.0], [1.0, 2.0, 3.0]], np.float64),),
-        LAST,
-        dtypes=("float64",),
-        oracle=lambda x: x.prod(-1),
-        tf=lambda tf, x: tf.reduce_prod(x, -1),
-        label="zeros",
+        case(real(3, 4), params=LAST, dtypes=ALL, oracle=lambda x: x.prod(-1), tf=lambda tf, x: tf.reduce_prod(x, -1)),
+        case(positive(2, 3, 2), call=reduce.reduce_prod, oracle=np.prod, tf="reduce_prod", label="all"),
+        case(
+            fixed([[0.0, 2.0, 3.0], [0.0, 0.0, 3.0], [1.0, 2.0, 3.0]], np.float64),
+            params=LAST,
+            dtypes=("float64",),
+            oracle=lambda x: x.prod(-1),
+            tf=lambda tf, x: tf.reduce_prod(x, -1),
+            label="zeros",
+        ),
     ),
     Row(
         reduce.balanced,
@@ -193,12 +164,9 @@ ROWS = (
         order=0,
         label="count_nonzero",
     ),
-    Row(
+    *rows(
         reduce.add_n_op,
-        (real(3, 4), real(3, 4), real(3, 4)),
-        dtypes=ALL,
-        oracle=lambda *x: sum(x),
-        tf=lambda tf, *x: tf.add_n(x),
+        case(real(3, 4), real(3, 4), real(3, 4), dtypes=ALL, oracle=lambda *x: sum(x), tf=lambda tf, *x: tf.add_n(x)),
+        case(real(), call=lambda x: reduce.add_n([x]), oracle=lambda x: x, label="one"),
     ),
-    Row(reduce.add_n_op, (real(),), call=lambda x: reduce.add_n([x]), oracle=lambda x: x, label="one"),
 )

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.special as sp
 
 from engine.ops import special
-from tests.row import Row, fixed, positive, real, unit
+from tests.row import Row, case, fixed, positive, real, rows, unit
 
 ROWS = (
     Row(
@@ -21,15 +21,13 @@ ROWS = (
     Row(special.erfc, (real(3, 4),), oracle=sp.erfc, tf="math.erfc"),
     Row(special.erfinv, (unit(3, 4),), oracle=sp.erfinv, tf="math.erfinv", tol=10),
     Row(special.ndtr, (real(3, 4),), oracle=sp.ndtr, tf=lambda tf, x: 0.5 * tf.math.erfc(-x * 0.5**0.5)),
-    Row(special.ndtri, (real(3, 4, low=0.1, high=0.9),), oracle=sp.ndtri, tf="math.ndtri", tol=10),
-    Row(
+    *rows(
         special.ndtri,
-        (real(3, 4, low=0.2, high=1.8),),
-        call=special.erfcinv,
-        oracle=sp.erfcinv,
-        tf="math.erfcinv",
+        case(real(3, 4, low=0.1, high=0.9), oracle=sp.ndtri, tf="math.ndtri"),
+        case(
+            real(3, 4, low=0.2, high=1.8), call=special.erfcinv, oracle=sp.erfcinv, tf="math.erfcinv", label="erfcinv"
+        ),
         tol=10,
-        label="erfcinv",
     ),
     Row(special.dawsn, (real(3, 4),), oracle=sp.dawsn, tf="math.special.dawsn"),
     Row(special.fresnel_sin, (real(3, 4),), oracle=lambda x: sp.fresnel(x)[0], tf="math.special.fresnel_sin"),
@@ -37,14 +35,12 @@ ROWS = (
     Row(special.spence, (positive(3, 4),), oracle=sp.spence, tf="math.special.spence", tol=10),
     Row(special.spence, (fixed([1.0, 1.005, 0.995]),), label="at 1", oracle=sp.spence, tol=10),
     Row(special.expint, (positive(3, 4),), oracle=sp.expi, tf="math.special.expint"),
-    Row(special.lgamma, (positive(3, 4),), oracle=sp.gammaln, tf="math.lgamma", tol=10),
-    Row(
+    *rows(
         special.lgamma,
-        (fixed([-0.5, -1.5], np.float64),),
-        dtypes=("float64",),
+        case(positive(3, 4), tol=10),
+        case(fixed([-0.5, -1.5], np.float64), dtypes=("float64",), label="negative"),
         oracle=sp.gammaln,
         tf="math.lgamma",
-        label="negative",
     ),
     Row(special.digamma, (positive(3, 4),), oracle=sp.psi, tf="math.digamma", tol=10),
     Row(
@@ -68,36 +64,27 @@ ROWS = (
         tol=10,
         label="lbeta",
     ),
-    Row(special.igamma, (positive(4), positive(3, 4)), wrt=(1,), oracle=sp.gammainc, tf="math.igamma", tol=10),
-    Row(
+    *rows(
         special.igamma,
-        (positive(4), positive(3, 4)),
-        wrt=(0, 1),
+        case(positive(4), positive(3, 4), wrt=(1,), tol=10),
+        case(positive(4), positive(3, 4), wrt=(0, 1), order=1, tol=10, label="order"),
+        case(
+            fixed([0.5, 3.0, 30.0, 2.0], np.float64),
+            fixed([20.0, 0.01, 25.0, 200.0], np.float64),
+            dtypes=("float64",),
+            order=1,
+            label="tails",
+        ),
         oracle=sp.gammainc,
         tf="math.igamma",
-        order=1,
-        tol=10,
-        label="order",
     ),
-    Row(
-        special.igamma,
-        (fixed([0.5, 3.0, 30.0, 2.0], np.float64), fixed([20.0, 0.01, 25.0, 200.0], np.float64)),
-        dtypes=("float64",),
-        oracle=sp.gammainc,
-        tf="math.igamma",
-        order=1,
-        label="tails",
-    ),
-    Row(special.igammac, (positive(4), positive(3, 4)), wrt=(1,), oracle=sp.gammaincc, tf="math.igammac", tol=10),
-    Row(
+    *rows(
         special.igammac,
-        (positive(4), positive(3, 4)),
-        wrt=(0, 1),
+        case(positive(4), positive(3, 4), wrt=(1,)),
+        case(positive(4), positive(3, 4), wrt=(0, 1), order=1, label="order"),
         oracle=sp.gammaincc,
         tf="math.igammac",
-        order=1,
         tol=10,
-        label="order",
     ),
     *[
         Row(
@@ -116,19 +103,17 @@ ROWS = (
         for order in (0, 1)
         for kind in "ik"
     ],
-    Row(
+    *rows(
         special.gamma_density,
-        (positive(4), positive(3, 4)),
-        oracle=lambda a, x: x ** (a - 1) * np.exp(-x) / sp.gamma(a),
+        case(positive(4), positive(3, 4), oracle=lambda a, x: x ** (a - 1) * np.exp(-x) / sp.gamma(a)),
+        case(
+            fixed([11.0, 30.0, 150.0]),
+            fixed([12.0, 3.0, 200.0]),
+            oracle=lambda a, x: np.exp(sp.xlogy(a - 1, x) - x - sp.gammaln(a)),
+            dtypes=("float64",),
+            label="large",
+        ),
         tol=10,
-    ),
-    Row(
-        special.gamma_density,
-        (fixed([11.0, 30.0, 150.0]), fixed([12.0, 3.0, 200.0])),
-        oracle=lambda a, x: np.exp(sp.xlogy(a - 1, x) - x - sp.gammaln(a)),
-        dtypes=("float64",),
-        tol=10,
-        label="large",
     ),
     Row(
         special.beta_density,
@@ -202,21 +187,18 @@ ROWS = (
         )
     ],
     Row(special.igamma_grad_a, (positive(4), positive(3, 4)), wrt=(1,), tol=10),
-    Row(
+    *rows(
         special.betainc,
-        (positive(4), positive(3, 4), real(3, 1, low=0.2, high=0.8)),
+        case(
+            positive(4),
+            positive(3, 4),
+            real(3, 1, low=0.2, high=0.8),
+            tf=lambda tf, a, b, x: tf.math.betainc(*[tf.broadcast_to(v, tf.shape(b)) for v in (a, b, x)]),
+            wrt=(2,),
+        ),
+        case(positive(4), positive(3, 4), real(3, 1, low=0.2, high=0.8), order=1, label="shape"),
         oracle=sp.betainc,
-        tf=lambda tf, a, b, x: tf.math.betainc(*[tf.broadcast_to(v, tf.shape(b)) for v in (a, b, x)]),
-        wrt=(2,),
         tol=10,
-    ),
-    Row(
-        special.betainc,
-        (positive(4), positive(3, 4), real(3, 1, low=0.2, high=0.8)),
-        oracle=sp.betainc,
-        order=1,
-        tol=10,
-        label="shape",
     ),
     Row(special.betainc_grad_a, (positive(4), positive(3, 4), real(3, 1, low=0.2, high=0.8)), wrt=(2,), tol=10),
     Row(special.betainc_grad_b, (positive(4), positive(3, 4), real(3, 1, low=0.2, high=0.8)), wrt=(2,), tol=10),

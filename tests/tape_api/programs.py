@@ -26,134 +26,6 @@ from tests.tape_api.sequence_programs import (
 # ---- the classics ----------------------------------------------------------------------------------------------------
 
 
-def linear_regression(tf: Any) -> Any:
-    """The first program of TensorFlow 2's guide: a line fitted by gradient descent."""
-    rng = np.random.default_rng(0)
-    x = tf.constant(rng.normal(size=1000).astype(np.float32))
-    noise = tf.constant(rng.normal(size=1000).astype(np.float32))
-    y = x * 3.0 + 2.0 + noise * 0.1
-
-    class MyModel(tf.Module):
-        def __init__(self, **kwargs: Any) -> None:
-            super().__init__(**kwargs)
-            self.w = tf.Variable(5.0)
-            self.b = tf.Variable(0.0)
-
-        def __call__(self, x: Any) -> Any:
-            return self.w * x + self.b
-
-    def loss(target_y: Any, predicted_y: Any) -> Any:
-        return tf.reduce_mean(tf.square(target_y - predicted_y))
-
-    model = MyModel()
-    history = []
-    for _ in range(30):
-        with tf.GradientTape() as t:
-            current_loss = loss(y, model(x))
-        dw, db = t.gradient(current_loss, [model.w, model.b])
-        model.w.assign_sub(0.1 * dw)
-        model.b.assign_sub(0.1 * db)
-        history.append(float(current_loss))
-    return {"w": model.w.numpy(), "b": model.b.numpy(), "loss": history, "n": len(model.trainable_variables)}
-
-
-def polynomial_by_optimizer(tf: Any) -> Any:
-    """Minimize a polynomial of two variables with Adam and a callable loss replaced by a tape."""
-    x, y = tf.Variable(2.0, name="x"), tf.Variable(-1.0, name="y")
-    optimizer = tf.optimizers.Adam(learning_rate=0.1)
-    for _ in range(50):
-        with tf.GradientTape() as tape:
-            loss = (x - 1.0) ** 2 + (x * y - 3.0) ** 2
-        gradients = tape.gradient(loss, [x, y])
-        optimizer.apply_gradients(zip(gradients, [x, y]))  # noqa: B905
-    return loss, x.numpy(), y.numpy()
-
-
-def keras_weights() -> list[np.ndarray]:
-    """Initial weights of the model below."""
-    rng = np.random.default_rng(1)
-    shapes = [(4, 8), (8,), (8, 3), (3,)]
-    return [rng.normal(scale=0.5, size=s).astype(np.float32) for s in shapes]
-
-
-def keras_model(tf: Any) -> Any:
-    """A Keras model trained with a loop of one's own, Adam and accuracy: the tutorial "training from scratch"."""
-    rng = np.random.default_rng(2)
-    x = rng.normal(size=(64, 2, 2)).astype(np.float32)
-    y = rng.integers(0, 3, 64)
-    model = tf.keras.Sequential(
-        [
-            tf.keras.layers.Flatten(input_shape=(2, 2)),
-            tf.keras.layers.Dense(8, activation="relu"),
-            tf.keras.layers.Dense(3),
-        ]
-    )
-    model.set_weights(keras_weights())
-    loss_object = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    optimizer = tf.keras.optimizers.Adam(learning_rate=0.01)
-    train_loss = tf.keras.metrics.Mean(name="train_loss")
-    accuracy = tf.keras.metrics.SparseCategoricalAccuracy(name="train_accuracy")
-
-    @tf.function
-    def train_step(images: Any, labels: Any) -> None:
-        with tf.GradientTape() as tape:
-            predictions = model(images, training=True)
-            loss = loss_object(labels, predictions)
-        gradients = tape.gradient(loss, model.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables))  # noqa: B905
-        train_loss(loss)
-        accuracy(labels, predictions)
-
-    history = []
-    for _ in range(5):
-        for start in range(0, 64, 16):
-            train_step(x[start : start + 16], y[start : start + 16])
-        history.append((float(train_loss.result()), float(accuracy.result())))
-    return {"weights": model.get_weights(), "history": history, "out": model(x[:3])}
-
-
-def keras_regression(tf: Any) -> Any:
-    """A subclassed model with a custom layer, SGD with momentum, and a regularizer written by hand."""
-    rng = np.random.default_rng(3)
-    x = rng.normal(size=(32, 3)).astype(np.float32)
-    y = np.tanh(x @ np.array([[1.0], [-2.0], [0.5]], np.float32))
-
-    class Linear(tf.keras.layers.Layer):
-        def __init__(self, units: int) -> None:
-            super().__init__()
-            self.units = units
-
-        def build(self, input_shape: Any) -> None:
-            init = tf.constant_initializer(0.3)
-            self.w = self.add_weight(shape=(input_shape[-1], self.units), initializer=init, trainable=True)
-            self.b = self.add_weight(shape=(self.units,), initializer="zeros", trainable=True)
-
-        def call(self, inputs: Any) -> Any:
-            return tf.matmul(inputs, self.w) + self.b
-
-    class Net(tf.keras.Model):
-        def __init__(self) -> None:
-            super().__init__()
-            self.first = Linear(4)
-            self.second = Linear(1)
-
-        def call(self, x: Any) -> Any:
-            return self.second(tf.nn.tanh(self.first(x)))
-
-    net = Net()
-    mse = tf.keras.losses.MeanSquaredError()
-    optimizer = tf.keras.optimizers.SGD(learning_rate=0.1, momentum=0.9)
-    losses = []
-    for _ in range(20):
-        with tf.GradientTape() as tape:
-            loss = mse(y, net(x)) + 1e-3 * tf.add_n([tf.nn.l2_loss(v) for v in net.trainable_variables])
-        grads = tape.gradient(loss, net.trainable_variables)
-        grads, _ = tf.clip_by_global_norm(grads, 0.5)
-        optimizer.apply_gradients(zip(grads, net.trainable_variables))  # noqa: B905
-        losses.append(loss)
-    return losses, net.get_weights()
-
-
 def custom_gradient(tf: Any) -> Any:
     """log(1 + exp(x)) with a stable derivative, and a gradient that is clipped on its way back."""
 
@@ -267,22 +139,6 @@ def higher_order(tf: Any) -> Any:
         g = t1.gradient(loss, w)
         product = tf.reduce_sum(g * vector)
     return dy_dx, d2y_dx2, hessian, t2.gradient(product, w)
-
-
-def gradient_penalty(tf: Any) -> Any:
-    """The norm of a gradient as part of a loss (WGAN-GP)."""
-    rng = np.random.default_rng(6)
-    x = tf.constant(rng.normal(size=(4, 3)).astype(np.float32))
-    w1 = tf.Variable(rng.normal(size=(3, 5)).astype(np.float32))
-    w2 = tf.Variable(rng.normal(size=(5, 1)).astype(np.float32))
-    with tf.GradientTape() as outer:
-        with tf.GradientTape() as inner:
-            inner.watch(x)
-            score = tf.matmul(tf.nn.tanh(tf.matmul(x, w1)), w2)
-        grads = inner.gradient(score, x)
-        norm = tf.sqrt(tf.reduce_sum(tf.square(grads), axis=1))
-        penalty = tf.reduce_mean((norm - 1.0) ** 2)
-    return penalty, outer.gradient(penalty, [w1, w2])
 
 
 # ---- what SEMANTICS says of tapes ------------------------------------------------------------------------------------
@@ -427,16 +283,11 @@ def equality_and_conversion(tf: Any) -> Any:
 
 
 PROGRAMS = (
-    linear_regression,
-    polynomial_by_optimizer,
-    keras_model,
-    keras_regression,
     custom_gradient,
     custom_gradient_of_second_order,
     custom_gradient_with_variables,
     jacobian_of_a_layer,
     higher_order,
-    gradient_penalty,
     structures,
     cut_paths,
     variables_on_tapes,

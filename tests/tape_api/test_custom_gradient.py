@@ -37,18 +37,6 @@ def test_it_composes_with_ordinary_ops_and_upstream_gradients() -> None:
     assert gradient_of(lambda x: double(x) * double(x) * 3.0, 1.5).numpy() == 2 * 3.0 * 3.0 * 10.0
 
 
-def test_several_arguments_and_results() -> None:
-    @tf.custom_gradient
-    def swap_sum(x: Any, y: Any) -> Any:
-        def grad(du: Any, dv: Any) -> Any:
-            return du * 100.0 + dv, dv * 1000.0
-
-        return (x + y, x - y), grad
-
-    dx, dy = gradient_of(lambda x, y: swap_sum(x, y)[0] * 2.0 + swap_sum(x, y)[1] * 3.0, 1.0, 2.0)
-    assert (dx.numpy(), dy.numpy()) == (203.0, 3000.0)
-
-
 def test_structures_of_arguments_and_results() -> None:
     pair = namedtuple("pair", "u v")
 

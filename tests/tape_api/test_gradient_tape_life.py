@@ -27,18 +27,6 @@ def test_a_spent_tape_raises(first: str, second: str) -> None:
         getattr(tape, second)(y, x)
 
 
-def test_third_order_through_a_variable() -> None:
-    v = tf.Variable(2.0)
-    with tf.GradientTape() as t3:
-        with tf.GradientTape() as t2:
-            with tf.GradientTape() as t1:
-                y = tf.sin(v) * v
-            d1 = t1.gradient(y, v)
-        d2 = t2.gradient(d1, v)
-    d3 = t3.gradient(d2, v)
-    assert d3.numpy() == pytest.approx(-3 * np.sin(2.0) - 2 * np.cos(2.0), rel=1e-5)
-
-
 def test_a_persistent_tape_records_its_own_gradient() -> None:
     x = tf.constant(2.0)
     with tf.GradientTape(persistent=True) as tape:
@@ -46,32 +34,6 @@ def test_a_persistent_tape_records_its_own_gradient() -> None:
         y = x**3.0
         dy = tape.gradient(y, x)
     assert tape.gradient(dy, x).numpy() == 12.0
-
-
-def test_recurring_recordings_give_the_same_gradients() -> None:
-    # from the third time on, the walk is compiled
-    w = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
-    expected = None
-    for k in range(8):
-        x = tf.constant([[1.0, float(k)]])
-        with tf.GradientTape() as tape:
-            y = tf.reduce_sum(tf.tanh(tf.matmul(x, w) / 10.0) ** 2.0)
-        got = tape.gradient(y, w).numpy()
-        t = np.tanh(x.numpy() @ w.numpy() / 10)
-        expected = x.numpy().T @ (2 * t * (1 - t**2) / 10)
-        np.testing.assert_allclose(got, expected, rtol=1e-5)
-
-
-def test_recurring_recordings_of_other_shapes_and_targets() -> None:
-    v = tf.Variable(2.0)
-    for k in range(12):
-        n = 1 + k % 3
-        with tf.GradientTape(persistent=True) as tape:
-            y = v * tf.ones([n])
-            z = y * y
-        assert tape.gradient(y, v).numpy() == n
-        assert tape.gradient(z, v).numpy() == 4.0 * n
-        assert tape.gradient(z, v, output_gradients=tf.fill([n], 2.0)).numpy() == 8.0 * n
 
 
 # ---- misuse ----------------------------------------------------------------------------------------------------------
