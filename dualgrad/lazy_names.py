@@ -41,7 +41,7 @@ dualgrad.extras.ops.numbers: | unravel_index histogram_fixed_width histogram_fix
 engine.ops.matrix_roots:sqrtm | matrix_square_root
 dualgrad.extras.ops.compositions:saturate_cast | dtypes.saturate_cast
 dualgrad.extras.small_functions: | VariableSynchronization VariableAggregation get_logger timestamp
- type_spec_from_value image.non_max_suppression
+ type_spec_from_value
 # ---- serialized examples
 dualgrad.data.parsing: | io.* | parse_single_example parse_example decode_raw FixedLenFeature FixedLenSequenceFeature
  VarLenFeature

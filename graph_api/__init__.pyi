@@ -152,7 +152,6 @@ from dualgrad.keras.layers.images import RandomRotation as _dualgrad_keras_layer
 from dualgrad.keras.layers.images import RandomTranslation as _dualgrad_keras_layers_images_RandomTranslation
 from dualgrad.keras.layers.images import RandomZoom as _dualgrad_keras_layers_images_RandomZoom
 from dualgrad.keras.layers.images import Resizing as _dualgrad_keras_layers_images_Resizing
-from dualgrad.keras.layers.lookup import Discretization as _dualgrad_keras_layers_lookup_Discretization
 from dualgrad.keras.layers.lookup import IntegerLookup as _dualgrad_keras_layers_lookup_IntegerLookup
 from dualgrad.keras.layers.lookup import StringLookup as _dualgrad_keras_layers_lookup_StringLookup
 from dualgrad.keras.layers.lookup import TextVectorization as _dualgrad_keras_layers_lookup_TextVectorization
@@ -168,7 +167,6 @@ from dualgrad.keras.layers.normalization import BatchNormalization as _dualgrad_
 from dualgrad.keras.layers.normalization import GroupNormalization as _dualgrad_keras_layers_normalization_GroupNormalization
 from dualgrad.keras.layers.normalization import LayerNormalization as _dualgrad_keras_layers_normalization_LayerNormalization
 from dualgrad.keras.layers.normalization import RMSNormalization as _dualgrad_keras_layers_normalization_RMSNormalization
-from dualgrad.keras.layers.normalization import SpectralNormalization as _dualgrad_keras_layers_normalization_SpectralNormalization
 from dualgrad.keras.layers.normalization import UnitNormalization as _dualgrad_keras_layers_normalization_UnitNormalization
 from dualgrad.keras.layers.pooling import AveragePooling1D as _dualgrad_keras_layers_pooling_AveragePooling1D
 from dualgrad.keras.layers.pooling import AveragePooling2D as _dualgrad_keras_layers_pooling_AveragePooling2D
@@ -276,9 +274,7 @@ from dualgrad.keras.picture_files import array_to_img as _dualgrad_keras_picture
 from dualgrad.keras.picture_files import img_to_array as _dualgrad_keras_picture_files_img_to_array
 from dualgrad.keras.picture_files import load_img as _dualgrad_keras_picture_files_load_img
 from dualgrad.keras.picture_files import save_img as _dualgrad_keras_picture_files_save_img
-from dualgrad.keras.preprocessing.sequence import make_sampling_table as _dualgrad_keras_preprocessing_sequence_make_sampling_table
 from dualgrad.keras.preprocessing.sequence import pad_sequences as _dualgrad_keras_preprocessing_sequence_pad_sequences
-from dualgrad.keras.preprocessing.sequence import skipgrams as _dualgrad_keras_preprocessing_sequence_skipgrams
 from dualgrad.keras.progress import Progbar as _dualgrad_keras_progress_Progbar
 from dualgrad.keras.regularizers import L1 as _dualgrad_keras_regularizers_L1
 from dualgrad.keras.regularizers import L1L2 as _dualgrad_keras_regularizers_L1L2
@@ -365,13 +361,9 @@ from dualgrad.solvers.quadrature import quad as _dualgrad_solvers_quadrature_qua
 from dualgrad.solvers.quadrature import quad_vec as _dualgrad_solvers_quadrature_quad_vec
 from dualgrad.sparse.functions import concat as _dualgrad_sparse_functions_concat
 from dualgrad.sparse.functions import expand_dims as _dualgrad_sparse_functions_expand_dims
-from dualgrad.sparse.functions import fill_empty_rows as _dualgrad_sparse_functions_fill_empty_rows
-from dualgrad.sparse.functions import maximum as _dualgrad_sparse_functions_maximum
-from dualgrad.sparse.functions import minimum as _dualgrad_sparse_functions_minimum
 from dualgrad.sparse.functions import reorder as _dualgrad_sparse_functions_reorder
 from dualgrad.sparse.functions import reshape as _dualgrad_sparse_functions_reshape
 from dualgrad.sparse.functions import retain as _dualgrad_sparse_functions_retain
-from dualgrad.sparse.functions import slice as _dualgrad_sparse_functions_slice
 from dualgrad.sparse.functions import softmax as _dualgrad_sparse_functions_softmax
 from dualgrad.sparse.functions import sparse_dense_matmul as _dualgrad_sparse_functions_sparse_dense_matmul
 from dualgrad.sparse.functions import to_dense as _dualgrad_sparse_functions_to_dense
@@ -518,7 +510,6 @@ from graph_api.keras.backend import clear_session as _graph_api_keras_backend_cl
 from graph_api.keras.sessions import get_session as _graph_api_keras_sessions_get_session
 from graph_api.keras.sessions import set_session as _graph_api_keras_sessions_set_session
 from graph_api.legacy import contrib_metrics as _graph_api_legacy_contrib_metrics
-from graph_api.legacy import crf as _graph_api_legacy_crf
 from graph_api.legacy import distributions as _graph_api_legacy_distributions
 from graph_api.legacy import metrics as _graph_api_legacy_metrics
 from graph_api.legacy import seq2seq as _graph_api_legacy_seq2seq
@@ -617,7 +608,6 @@ from graph_api.legacy.recompute import recompute_grad as recompute_grad
 from graph_api.legacy.rnn.cells import BasicLSTMCell as _graph_api_legacy_rnn_cells_BasicLSTMCell
 from graph_api.legacy.rnn.cells import BasicRNNCell as _graph_api_legacy_rnn_cells_BasicRNNCell
 from graph_api.legacy.rnn.cells import GRUCell as _graph_api_legacy_rnn_cells_GRUCell
-from graph_api.legacy.rnn.cells import LSTMBlockCell as _graph_api_legacy_rnn_cells_LSTMBlockCell
 from graph_api.legacy.rnn.cells import LSTMCell as _graph_api_legacy_rnn_cells_LSTMCell
 from graph_api.legacy.rnn.cells import LSTMStateTuple as _graph_api_legacy_rnn_cells_LSTMStateTuple
 from graph_api.legacy.rnn.cells import RNNCell as _graph_api_legacy_rnn_cells_RNNCell
@@ -716,10 +706,6 @@ from graph_api.sampling import truncated_normal as _graph_api_sampling_truncated
 from graph_api.sampling import truncated_normal as truncated_normal
 from graph_api.sampling import uniform as _graph_api_sampling_uniform
 from graph_api.saving import Saver as _graph_api_saving_Saver
-from graph_api.scans import foldl as foldl
-from graph_api.scans import foldr as foldr
-from graph_api.scans import map_fn as map_fn
-from graph_api.scans import scan as scan
 from graph_api.scopes import VariableScope as VariableScope
 from graph_api.scopes import get_variable as get_variable
 from graph_api.scopes import get_variable_scope as get_variable_scope
@@ -731,13 +717,8 @@ from graph_api.sparse import SparseTensor as SparseTensor
 from graph_api.sparse import SparseTensor as _graph_api_sparse_SparseTensor
 from graph_api.sparse import add as _graph_api_sparse_add
 from graph_api.sparse import convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor
-from graph_api.sparse import embedding_lookup_sparse as _graph_api_sparse_embedding_lookup_sparse
 from graph_api.sparse import placeholder as _graph_api_sparse_placeholder
-from graph_api.sparse import reduce_max as _graph_api_sparse_reduce_max
 from graph_api.sparse import reduce_sum as _graph_api_sparse_reduce_sum
-from graph_api.sparse import safe_embedding_lookup_sparse as _graph_api_sparse_safe_embedding_lookup_sparse
-from graph_api.sparse import segment_mean as _graph_api_sparse_segment_mean
-from graph_api.sparse import segment_sum as _graph_api_sparse_segment_sum
 from graph_api.sparse import sparse_concat as sparse_concat
 from graph_api.summaries import FileWriter as _graph_api_summaries_FileWriter
 from graph_api.summaries import FileWriterCache as _graph_api_summaries_FileWriterCache
@@ -953,7 +934,6 @@ class config:
 def confusion_matrix(*args: Any, **kwargs: Any) -> Any: ...
 def conj(x: TensorLike, name: str | None = ...) -> Tensor: ...
 class contrib:
-    crf = _graph_api_legacy_crf
     data = _dualgrad_data_experimental
     distributions = _graph_api_legacy_distributions
     framework = _graph_api_legacy_slim_framework
@@ -973,7 +953,6 @@ class contrib:
         BasicRNNCell: TypeAlias = _graph_api_legacy_rnn_cells_BasicRNNCell
         DropoutWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_DropoutWrapper
         GRUCell: TypeAlias = _graph_api_legacy_rnn_cells_GRUCell
-        LSTMBlockCell: TypeAlias = _graph_api_legacy_rnn_cells_LSTMBlockCell
         LSTMCell: TypeAlias = _graph_api_legacy_rnn_cells_LSTMCell
         LSTMStateTuple: TypeAlias = _graph_api_legacy_rnn_cells_LSTMStateTuple
         LayerRNNCell: TypeAlias = _graph_api_legacy_rnn_cells_RNNCell
@@ -1231,6 +1210,8 @@ def floor(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def floor_div(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def floordiv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def floormod(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
+def foldl(*args: Any, **kwargs: Any) -> Any: ...
+def foldr(*args: Any, **kwargs: Any) -> Any: ...
 def gather(params: TensorLike, indices: TensorLike, validate_indices: Any = ..., name: str | None = ..., axis: Any = ..., batch_dims: Any = ...) -> Tensor: ...
 def gather_nd(params: TensorLike, indices: TensorLike, batch_dims: Any = ..., bad_indices_policy: Any = ..., name: str | None = ...) -> Tensor: ...
 class gfile:
@@ -1309,8 +1290,6 @@ class image:
     def grayscale_to_rgb(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def hsv_to_rgb(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def non_max_suppression(boxes: Any, scores: Any, max_output_size: Any, iou_threshold: Any = ..., score_threshold: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def pad_to_bounding_box(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -1719,7 +1698,6 @@ class _keras:
         Dense: TypeAlias = _dualgrad_keras_layers_core_Dense
         DepthwiseConv1D: TypeAlias = _dualgrad_keras_layers_convolution_DepthwiseConv1D
         DepthwiseConv2D: TypeAlias = _dualgrad_keras_layers_convolution_DepthwiseConv2D
-        Discretization: TypeAlias = _dualgrad_keras_layers_lookup_Discretization
         Dot: TypeAlias = _dualgrad_keras_layers_merging_Dot
         Dropout: TypeAlias = _dualgrad_keras_layers_core_Dropout
         ELU: TypeAlias = _dualgrad_keras_layers_shaping_ELU
@@ -1793,7 +1771,6 @@ class _keras:
         SpatialDropout1D: TypeAlias = _dualgrad_keras_layers_shaping_SpatialDropout1D
         SpatialDropout2D: TypeAlias = _dualgrad_keras_layers_shaping_SpatialDropout2D
         SpatialDropout3D: TypeAlias = _dualgrad_keras_layers_shaping_SpatialDropout3D
-        SpectralNormalization: TypeAlias = _dualgrad_keras_layers_normalization_SpectralNormalization
         StackedRNNCells: TypeAlias = _dualgrad_keras_layers_recurrent_StackedRNNCells
         StringLookup: TypeAlias = _dualgrad_keras_layers_lookup_StringLookup
         Subtract: TypeAlias = _dualgrad_keras_layers_merging_Subtract
@@ -2006,13 +1983,11 @@ class _keras:
         get_file = staticmethod(_dualgrad_keras_downloads_get_file)
         img_to_array = staticmethod(_dualgrad_keras_picture_files_img_to_array)
         load_img = staticmethod(_dualgrad_keras_picture_files_load_img)
-        make_sampling_table = staticmethod(_dualgrad_keras_preprocessing_sequence_make_sampling_table)
         pad_sequences = staticmethod(_dualgrad_keras_preprocessing_sequence_pad_sequences)
         register_keras_serializable = staticmethod(_dualgrad_keras_utils_register_keras_serializable)
         save_img = staticmethod(_dualgrad_keras_picture_files_save_img)
         @staticmethod
         def set_random_seed(*args: Any, **kwargs: Any) -> Any: ...
-        skipgrams = staticmethod(_dualgrad_keras_preprocessing_sequence_skipgrams)
         to_categorical = staticmethod(_dualgrad_keras_utils_to_categorical)
     utils: TypeAlias = _utils
 keras: TypeAlias = _keras
@@ -2208,6 +2183,7 @@ class manip:
     def space_to_batch_nd(input: TensorLike, block_shape: Any, paddings: Any, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def tile(input: TensorLike, multiples: Any, name: str | None = ...) -> Tensor: ...
+def map_fn(*args: Any, **kwargs: Any) -> Any: ...
 class math:
     @staticmethod
     def abs(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -2558,10 +2534,6 @@ class nn:
     @staticmethod
     def crelu(features: TensorLike, axis: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def ctc_beam_search_decoder(inputs: Any, sequence_length: Any, beam_width: Any = ..., top_paths: Any = ..., merge_repeated: Any = ...) -> builtins.tuple[builtins.list[Tensor], Tensor]: ...
-    @staticmethod
-    def ctc_beam_search_decoder_v2(inputs: Any, sequence_length: Any, beam_width: Any = ..., top_paths: Any = ...) -> builtins.tuple[builtins.list[Tensor], Tensor]: ...
-    @staticmethod
     def ctc_greedy_decoder(inputs: Any, sequence_length: Any, merge_repeated: Any = ..., blank_index: Any = ...) -> builtins.tuple[builtins.list[Tensor], Tensor]: ...
     @staticmethod
     def ctc_loss(labels: Any = ..., inputs: Any = ..., sequence_length: Any = ..., preprocess_collapse_repeated: Any = ..., ctc_merge_repeated: Any = ..., ignore_longer_outputs_than_inputs: Any = ..., time_major: Any = ..., logits: Any = ...) -> Tensor: ...
@@ -2587,7 +2559,6 @@ class nn:
     def elu(features: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def embedding_lookup(params: TensorLike, ids: TensorLike, partition_strategy: Any = ..., name: str | None = ..., validate_indices: Any = ..., max_norm: Any = ...) -> Tensor: ...
-    embedding_lookup_sparse = staticmethod(_graph_api_sparse_embedding_lookup_sparse)
     class experimental:
         @staticmethod
         def general_dropout(x: Any, rate: Any, uniform_sampler: Any, noise_shape: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -2648,7 +2619,6 @@ class nn:
         MultiRNNCell: TypeAlias = _graph_api_legacy_rnn_wrappers_MultiRNNCell
         RNNCell: TypeAlias = _graph_api_legacy_rnn_cells_RNNCell
         ResidualWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_ResidualWrapper
-    safe_embedding_lookup_sparse = staticmethod(_graph_api_sparse_safe_embedding_lookup_sparse)
     @staticmethod
     def sampled_softmax_loss(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -2804,6 +2774,7 @@ class saved_model:
         build_tensor_info = staticmethod(_graph_api_graph_files_saved_models_build_tensor_info)
         get_tensor_from_tensor_info = staticmethod(_graph_api_graph_files_saved_models_get_tensor_from_tensor_info)
 def scalar_mul(*args: Any, **kwargs: Any) -> Any: ...
+def scan(*args: Any, **kwargs: Any) -> Any: ...
 def scatter_nd(indices: TensorLike, updates: TensorLike, shape: Any, name: str | None = ...) -> Tensor: ...
 def searchsorted(sorted_sequence: TensorLike, values: TensorLike, side: Any = ..., out_type: Any = ..., name: str | None = ...) -> Tensor: ...
 def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -2867,38 +2838,24 @@ class _sparse:
     expand_dims = staticmethod(_dualgrad_sparse_functions_expand_dims)
     @staticmethod
     def eye(num_rows: Any, num_columns: Any = ..., dtype: Any = ..., name: str | None = ...) -> SparseTensor: ...
-    fill_empty_rows = staticmethod(_dualgrad_sparse_functions_fill_empty_rows)
     @staticmethod
     def from_dense(tensor: Any, name: str | None = ...) -> SparseTensor: ...
-    maximum = staticmethod(_dualgrad_sparse_functions_maximum)
-    minimum = staticmethod(_dualgrad_sparse_functions_minimum)
     placeholder = staticmethod(_graph_api_sparse_placeholder)
-    reduce_max = staticmethod(_graph_api_sparse_reduce_max)
     reduce_sum = staticmethod(_graph_api_sparse_reduce_sum)
     reorder = staticmethod(_dualgrad_sparse_functions_reorder)
     reshape = staticmethod(_dualgrad_sparse_functions_reshape)
     retain = staticmethod(_dualgrad_sparse_functions_retain)
-    segment_mean = staticmethod(_graph_api_sparse_segment_mean)
-    segment_sum = staticmethod(_graph_api_sparse_segment_sum)
-    slice = staticmethod(_dualgrad_sparse_functions_slice)
     softmax = staticmethod(_dualgrad_sparse_functions_softmax)
     sparse_dense_matmul = staticmethod(_dualgrad_sparse_functions_sparse_dense_matmul)
     to_dense = staticmethod(_dualgrad_sparse_functions_to_dense)
     transpose = staticmethod(_dualgrad_sparse_functions_transpose)
 sparse: TypeAlias = _sparse
 sparse_add = _graph_api_sparse_add
-sparse_fill_empty_rows = _dualgrad_sparse_functions_fill_empty_rows
-sparse_maximum = _dualgrad_sparse_functions_maximum
-sparse_minimum = _dualgrad_sparse_functions_minimum
 sparse_placeholder = _graph_api_sparse_placeholder
-sparse_reduce_max = _graph_api_sparse_reduce_max
 sparse_reduce_sum = _graph_api_sparse_reduce_sum
 sparse_reorder = _dualgrad_sparse_functions_reorder
 sparse_reshape = _dualgrad_sparse_functions_reshape
 sparse_retain = _dualgrad_sparse_functions_retain
-sparse_segment_mean = _graph_api_sparse_segment_mean
-sparse_segment_sum = _graph_api_sparse_segment_sum
-sparse_slice = _dualgrad_sparse_functions_slice
 sparse_softmax = _dualgrad_sparse_functions_softmax
 sparse_tensor_dense_matmul = _dualgrad_sparse_functions_sparse_dense_matmul
 sparse_tensor_to_dense = _dualgrad_sparse_functions_to_dense

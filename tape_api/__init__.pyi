@@ -118,7 +118,6 @@ from dualgrad.keras.layers.images import RandomRotation as _dualgrad_keras_layer
 from dualgrad.keras.layers.images import RandomTranslation as _dualgrad_keras_layers_images_RandomTranslation
 from dualgrad.keras.layers.images import RandomZoom as _dualgrad_keras_layers_images_RandomZoom
 from dualgrad.keras.layers.images import Resizing as _dualgrad_keras_layers_images_Resizing
-from dualgrad.keras.layers.lookup import Discretization as _dualgrad_keras_layers_lookup_Discretization
 from dualgrad.keras.layers.lookup import IntegerLookup as _dualgrad_keras_layers_lookup_IntegerLookup
 from dualgrad.keras.layers.lookup import StringLookup as _dualgrad_keras_layers_lookup_StringLookup
 from dualgrad.keras.layers.lookup import TextVectorization as _dualgrad_keras_layers_lookup_TextVectorization
@@ -134,7 +133,6 @@ from dualgrad.keras.layers.normalization import BatchNormalization as _dualgrad_
 from dualgrad.keras.layers.normalization import GroupNormalization as _dualgrad_keras_layers_normalization_GroupNormalization
 from dualgrad.keras.layers.normalization import LayerNormalization as _dualgrad_keras_layers_normalization_LayerNormalization
 from dualgrad.keras.layers.normalization import RMSNormalization as _dualgrad_keras_layers_normalization_RMSNormalization
-from dualgrad.keras.layers.normalization import SpectralNormalization as _dualgrad_keras_layers_normalization_SpectralNormalization
 from dualgrad.keras.layers.normalization import UnitNormalization as _dualgrad_keras_layers_normalization_UnitNormalization
 from dualgrad.keras.layers.pooling import AveragePooling1D as _dualgrad_keras_layers_pooling_AveragePooling1D
 from dualgrad.keras.layers.pooling import AveragePooling2D as _dualgrad_keras_layers_pooling_AveragePooling2D
@@ -245,9 +243,7 @@ from dualgrad.keras.picture_files import save_img as _dualgrad_keras_picture_fil
 from dualgrad.keras.pictures import model_to_dot as _dualgrad_keras_pictures_model_to_dot
 from dualgrad.keras.pictures import plot_model as _dualgrad_keras_pictures_plot_model
 from dualgrad.keras.policies import Policy as _dualgrad_keras_policies_Policy
-from dualgrad.keras.preprocessing.sequence import make_sampling_table as _dualgrad_keras_preprocessing_sequence_make_sampling_table
 from dualgrad.keras.preprocessing.sequence import pad_sequences as _dualgrad_keras_preprocessing_sequence_pad_sequences
-from dualgrad.keras.preprocessing.sequence import skipgrams as _dualgrad_keras_preprocessing_sequence_skipgrams
 from dualgrad.keras.progress import Progbar as _dualgrad_keras_progress_Progbar
 from dualgrad.keras.progress import ProgbarLogger as _dualgrad_keras_progress_ProgbarLogger
 from dualgrad.keras.regularizers import L1 as _dualgrad_keras_regularizers_L1
@@ -334,15 +330,10 @@ from dualgrad.solvers.quadrature import quad_vec as _dualgrad_solvers_quadrature
 from dualgrad.sparse.functions import add as _dualgrad_sparse_functions_add
 from dualgrad.sparse.functions import concat as _dualgrad_sparse_functions_concat
 from dualgrad.sparse.functions import expand_dims as _dualgrad_sparse_functions_expand_dims
-from dualgrad.sparse.functions import fill_empty_rows as _dualgrad_sparse_functions_fill_empty_rows
-from dualgrad.sparse.functions import maximum as _dualgrad_sparse_functions_maximum
-from dualgrad.sparse.functions import minimum as _dualgrad_sparse_functions_minimum
-from dualgrad.sparse.functions import reduce_max as _dualgrad_sparse_functions_reduce_max
 from dualgrad.sparse.functions import reduce_sum as _dualgrad_sparse_functions_reduce_sum
 from dualgrad.sparse.functions import reorder as _dualgrad_sparse_functions_reorder
 from dualgrad.sparse.functions import reshape as _dualgrad_sparse_functions_reshape
 from dualgrad.sparse.functions import retain as _dualgrad_sparse_functions_retain
-from dualgrad.sparse.functions import slice as _dualgrad_sparse_functions_slice
 from dualgrad.sparse.functions import softmax as _dualgrad_sparse_functions_softmax
 from dualgrad.sparse.functions import sparse_dense_matmul as _dualgrad_sparse_functions_sparse_dense_matmul
 from dualgrad.sparse.functions import to_dense as _dualgrad_sparse_functions_to_dense
@@ -487,10 +478,6 @@ from tape_api.keras.backend_random import random_normal as _tape_api_keras_backe
 from tape_api.keras.backend_random import random_uniform as _tape_api_keras_backend_random_random_uniform
 from tape_api.keras.backend_random import truncated_normal as _tape_api_keras_backend_random_truncated_normal
 from tape_api.keras.image_folders import image_dataset_from_directory as _tape_api_keras_image_folders_image_dataset_from_directory
-from tape_api.loops import foldl as foldl
-from tape_api.loops import foldr as foldr
-from tape_api.loops import map_fn as map_fn
-from tape_api.loops import scan as scan
 from tape_api.loops import while_loop as while_loop
 from tape_api.model_files import save_model as _tape_api_model_files_save_model
 from tape_api.ragged import RaggedTensor as RaggedTensor
@@ -514,10 +501,6 @@ from tape_api.recompute import recompute_grad as recompute_grad
 from tape_api.saver import Saver as _tape_api_saver_Saver
 from tape_api.sparse import SparseTensor as SparseTensor
 from tape_api.sparse import SparseTensor as _tape_api_sparse_SparseTensor
-from tape_api.sparse import embedding_lookup_sparse as _tape_api_sparse_embedding_lookup_sparse
-from tape_api.sparse import safe_embedding_lookup_sparse as _tape_api_sparse_safe_embedding_lookup_sparse
-from tape_api.sparse import segment_mean as _tape_api_sparse_segment_mean
-from tape_api.sparse import segment_sum as _tape_api_sparse_segment_sum
 from tape_api.string_parts import bytes_split as _tape_api_string_parts_bytes_split
 from tape_api.string_parts import split as _tape_api_string_parts_split
 from tape_api.symbolic import gradients as gradients
@@ -790,6 +773,8 @@ float16: _DType
 float32: _DType
 float64: _DType
 def floor(x: TensorLike, name: str | None = ...) -> Tensor: ...
+def foldl(*args: Any, **kwargs: Any) -> Any: ...
+def foldr(*args: Any, **kwargs: Any) -> Any: ...
 def gather(params: TensorLike, indices: TensorLike, validate_indices: Any = ..., axis: Any = ..., batch_dims: Any = ..., name: str | None = ...) -> Tensor: ...
 def gather_nd(params: TensorLike, indices: TensorLike, batch_dims: Any = ..., bad_indices_policy: Any = ..., name: str | None = ...) -> Tensor: ...
 def greater(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -839,8 +824,6 @@ class image:
     def grayscale_to_rgb(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def hsv_to_rgb(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def non_max_suppression(boxes: Any, scores: Any, max_output_size: Any, iou_threshold: Any = ..., score_threshold: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def pad_to_bounding_box(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -1254,7 +1237,6 @@ class _keras:
         Dense: TypeAlias = _dualgrad_keras_layers_core_Dense
         DepthwiseConv1D: TypeAlias = _dualgrad_keras_layers_convolution_DepthwiseConv1D
         DepthwiseConv2D: TypeAlias = _dualgrad_keras_layers_convolution_DepthwiseConv2D
-        Discretization: TypeAlias = _dualgrad_keras_layers_lookup_Discretization
         Dot: TypeAlias = _dualgrad_keras_layers_merging_Dot
         Dropout: TypeAlias = _dualgrad_keras_layers_core_Dropout
         ELU: TypeAlias = _dualgrad_keras_layers_shaping_ELU
@@ -1328,7 +1310,6 @@ class _keras:
         SpatialDropout1D: TypeAlias = _dualgrad_keras_layers_shaping_SpatialDropout1D
         SpatialDropout2D: TypeAlias = _dualgrad_keras_layers_shaping_SpatialDropout2D
         SpatialDropout3D: TypeAlias = _dualgrad_keras_layers_shaping_SpatialDropout3D
-        SpectralNormalization: TypeAlias = _dualgrad_keras_layers_normalization_SpectralNormalization
         StackedRNNCells: TypeAlias = _dualgrad_keras_layers_recurrent_StackedRNNCells
         StringLookup: TypeAlias = _dualgrad_keras_layers_lookup_StringLookup
         Subtract: TypeAlias = _dualgrad_keras_layers_merging_Subtract
@@ -1558,7 +1539,6 @@ class _keras:
         image_dataset_from_directory = staticmethod(_tape_api_keras_image_folders_image_dataset_from_directory)
         img_to_array = staticmethod(_dualgrad_keras_picture_files_img_to_array)
         load_img = staticmethod(_dualgrad_keras_picture_files_load_img)
-        make_sampling_table = staticmethod(_dualgrad_keras_preprocessing_sequence_make_sampling_table)
         model_to_dot = staticmethod(_dualgrad_keras_pictures_model_to_dot)
         pad_sequences = staticmethod(_dualgrad_keras_preprocessing_sequence_pad_sequences)
         plot_model = staticmethod(_dualgrad_keras_pictures_plot_model)
@@ -1566,7 +1546,6 @@ class _keras:
         save_img = staticmethod(_dualgrad_keras_picture_files_save_img)
         @staticmethod
         def set_random_seed(*args: Any, **kwargs: Any) -> Any: ...
-        skipgrams = staticmethod(_dualgrad_keras_preprocessing_sequence_skipgrams)
         to_categorical = staticmethod(_dualgrad_keras_utils_to_categorical)
     utils: TypeAlias = _utils
 keras: TypeAlias = _keras
@@ -1769,6 +1748,7 @@ class losses:
     def squared_hinge(*args: Any, **kwargs: Any) -> Any: ...
 make_ndarray = _dualgrad_files_tensors_array_of
 make_tensor_proto = _dualgrad_files_tensors_as_tensor_proto
+def map_fn(*args: Any, **kwargs: Any) -> Any: ...
 class math:
     @staticmethod
     def abs(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -2152,8 +2132,6 @@ class nn:
     @staticmethod
     def crelu(features: TensorLike, axis: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def ctc_beam_search_decoder(inputs: Any, sequence_length: Any, beam_width: Any = ..., top_paths: Any = ...) -> builtins.tuple[builtins.list[Tensor], Tensor]: ...
-    @staticmethod
     def ctc_greedy_decoder(inputs: Any, sequence_length: Any, merge_repeated: Any = ..., blank_index: Any = ...) -> builtins.tuple[builtins.list[Tensor], Tensor]: ...
     @staticmethod
     def ctc_loss(labels: Any, logits: Any, label_length: Any, logit_length: Any, logits_time_major: Any = ..., unique: Any = ..., blank_index: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -2170,7 +2148,6 @@ class nn:
     def elu(features: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def embedding_lookup(params: TensorLike, ids: TensorLike, max_norm: Any = ..., partition_strategy: Any = ..., name: str | None = ...) -> Tensor: ...
-    embedding_lookup_sparse = staticmethod(_tape_api_sparse_embedding_lookup_sparse)
     class experimental:
         @staticmethod
         def general_dropout(x: Any, rate: Any, uniform_sampler: Any, noise_shape: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -2212,7 +2189,6 @@ class nn:
     def relu(features: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def relu6(features: TensorLike, name: str | None = ...) -> Tensor: ...
-    safe_embedding_lookup_sparse = staticmethod(_tape_api_sparse_safe_embedding_lookup_sparse)
     @staticmethod
     def sampled_softmax_loss(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -2350,6 +2326,7 @@ def round(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def saturate_cast(*args: Any, **kwargs: Any) -> Any: ...
 saved_model = _tape_api_saved_model
 def scalar_mul(*args: Any, **kwargs: Any) -> Any: ...
+def scan(*args: Any, **kwargs: Any) -> Any: ...
 def scatter_nd(indices: TensorLike, updates: TensorLike, shape: Any, name: str | None = ...) -> Tensor: ...
 def searchsorted(sorted_sequence: TensorLike, values: TensorLike, side: Any = ..., out_type: Any = ..., name: str | None = ...) -> Tensor: ...
 def sequence_mask(lengths: TensorLike, maxlen: Any = ..., dtype: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -2406,19 +2383,12 @@ class _sparse:
     expand_dims = staticmethod(_dualgrad_sparse_functions_expand_dims)
     @staticmethod
     def eye(num_rows: Any, num_columns: Any = ..., dtype: Any = ..., name: str | None = ...) -> SparseTensor: ...
-    fill_empty_rows = staticmethod(_dualgrad_sparse_functions_fill_empty_rows)
     @staticmethod
     def from_dense(tensor: Any, name: str | None = ...) -> SparseTensor: ...
-    maximum = staticmethod(_dualgrad_sparse_functions_maximum)
-    minimum = staticmethod(_dualgrad_sparse_functions_minimum)
-    reduce_max = staticmethod(_dualgrad_sparse_functions_reduce_max)
     reduce_sum = staticmethod(_dualgrad_sparse_functions_reduce_sum)
     reorder = staticmethod(_dualgrad_sparse_functions_reorder)
     reshape = staticmethod(_dualgrad_sparse_functions_reshape)
     retain = staticmethod(_dualgrad_sparse_functions_retain)
-    segment_mean = staticmethod(_tape_api_sparse_segment_mean)
-    segment_sum = staticmethod(_tape_api_sparse_segment_sum)
-    slice = staticmethod(_dualgrad_sparse_functions_slice)
     softmax = staticmethod(_dualgrad_sparse_functions_softmax)
     sparse_dense_matmul = staticmethod(_dualgrad_sparse_functions_sparse_dense_matmul)
     to_dense = staticmethod(_dualgrad_sparse_functions_to_dense)

@@ -249,13 +249,7 @@ def words_and_scales(tf: Any) -> Any:
     modes, which = ("one_hot", "multi_hot", "count"), np.array([[0, 1, 1], [3, 3, 2]])
     out += [layers.CategoryEncoding(4, output_mode=mode)(which) for mode in modes]
     out += [fitted.mean, fitted.variance, whole.mean, given.mean, given.variance]
-    pairs = [
-        sequence.skipgrams([3, 1, 0, 2, 3], 4, window_size=2, negative_samples=0, shuffle=False),
-        sequence.skipgrams([1, 2, 3], 4, 1, 0, seed=3, categorical=True, sampling_table=[1.0] * 4),
-        [[w in range(1, 4) for w in pair] for pair in sequence.skipgrams([1, 2, 3], 4, seed=1)[0]],
-    ]
-    matrices.append(sequence.make_sampling_table(9, 1e-3))
-    return [*padded, *matrices, *[np.asarray(v) for v in out], plain, split, pairs, [v.shape for v in fitted.weights]]
+    return [*padded, *matrices, *[np.asarray(v) for v in out], plain, split, [v.shape for v in fitted.weights]]
 
 
 def configurations(tf: Any) -> Any:

@@ -33,7 +33,6 @@ DRAWING: dict[str, Case] = {
     "GaussianNoise": (lambda L: L.GaussianNoise(0.3), X),
     "GroupNormalization": (lambda L: L.GroupNormalization(3), X),
     "UnitNormalization": (lambda L: L.UnitNormalization(), X),
-    "SpectralNormalization": (lambda L: L.SpectralNormalization(L.Dense(3), power_iterations=2), X),
     "Resizing": (lambda L: L.Resizing(4, 5), IM),
     "Resizing, cropped": (lambda L: L.Resizing(5, 5, crop_to_aspect_ratio=True), IM),
     "CenterCrop": (lambda L: L.CenterCrop(5, 4), IM),

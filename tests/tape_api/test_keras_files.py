@@ -94,12 +94,9 @@ CASES: dict[str, tuple[Make, Any]] = {
     "LN": (seq(lambda L: L.LayerNormalization()), X),
     "GN": (seq(lambda L: L.GroupNormalization(3)), X),
     "UN": (seq(lambda L: L.UnitNormalization()), X),
-    "SN": (seq(lambda L: L.SpectralNormalization(L.Dense(3))), F),
-    "SN2": (seq(lambda L: L.SpectralNormalization(L.Conv2D(3, 2))), IM),
     "Norm": (seq(lambda L: L.Normalization(mean=0.5, variance=2.0)), F),
     "Resc": (seq(lambda L: L.Rescaling(0.5, offset=-1)), IM),
     "CatEnc": (seq(lambda L: L.CategoryEncoding(5)), IDS),
-    "Disc": (seq(lambda L: L.Discretization(bin_boundaries=[0.2, 0.5])), F),
     "Resize": (seq(lambda L: L.Resizing(4, 5)), IM),
     "Crop": (seq(lambda L: L.CenterCrop(4, 5)), IM),
     "Rand": (
@@ -178,7 +175,7 @@ def out(model: Any, tf: Any, x: Any) -> np.ndarray:
 def written_and_read(name: str, one: Any, other: Any, path: str) -> None:
     make, x = CASES[name]
     model = make(one.keras, x)
-    if name not in ("Norm", "Disc"):
+    if name != "Norm":
         weights = model.get_weights()
         model.set_weights([np.asarray(R.rand(*w.shape), w.dtype) if w.dtype.kind == "f" else w for w in weights])
     if path.endswith(".weights.h5"):
