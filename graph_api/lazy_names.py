@@ -194,7 +194,6 @@ graph_api.legacy.contrib_metrics | contrib.metrics
 graph_api.legacy.distributions | distributions contrib.distributions
 graph_api.legacy.sampled_losses: | nn.* | nce_loss sampled_softmax_loss
 graph_api.legacy.sampled_losses: | nn.* random.* | log_uniform_candidate_sampler uniform_candidate_sampler
- fixed_unigram_candidate_sampler
 """)
 
 LATER: tuple[tuple[str, str], ...] = (

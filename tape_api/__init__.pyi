@@ -44,7 +44,6 @@ from dualgrad.keras.activations import linear as _dualgrad_keras_activations_lin
 from dualgrad.keras.activations import logits_of as _dualgrad_keras_activations_logits_of
 from dualgrad.keras.activations import with_logits as _dualgrad_keras_activations_with_logits
 from dualgrad.keras.batches import Sequence as _dualgrad_keras_batches_Sequence
-from dualgrad.keras.callbacks import CSVLogger as _dualgrad_keras_callbacks_CSVLogger
 from dualgrad.keras.callbacks import Callback as _dualgrad_keras_callbacks_Callback
 from dualgrad.keras.callbacks import EarlyStopping as _dualgrad_keras_callbacks_EarlyStopping
 from dualgrad.keras.callbacks import History as _dualgrad_keras_callbacks_History
@@ -109,14 +108,9 @@ from dualgrad.keras.layers.core import ReLU as _dualgrad_keras_layers_core_ReLU
 from dualgrad.keras.layers.core import Reshape as _dualgrad_keras_layers_core_Reshape
 from dualgrad.keras.layers.core import Softmax as _dualgrad_keras_layers_core_Softmax
 from dualgrad.keras.layers.core import Wrapper as _dualgrad_keras_layers_core_Wrapper
-from dualgrad.keras.layers.images import CenterCrop as _dualgrad_keras_layers_images_CenterCrop
-from dualgrad.keras.layers.images import RandomBrightness as _dualgrad_keras_layers_images_RandomBrightness
-from dualgrad.keras.layers.images import RandomContrast as _dualgrad_keras_layers_images_RandomContrast
-from dualgrad.keras.layers.images import RandomCrop as _dualgrad_keras_layers_images_RandomCrop
 from dualgrad.keras.layers.images import RandomFlip as _dualgrad_keras_layers_images_RandomFlip
 from dualgrad.keras.layers.images import RandomRotation as _dualgrad_keras_layers_images_RandomRotation
 from dualgrad.keras.layers.images import RandomTranslation as _dualgrad_keras_layers_images_RandomTranslation
-from dualgrad.keras.layers.images import RandomZoom as _dualgrad_keras_layers_images_RandomZoom
 from dualgrad.keras.layers.images import Resizing as _dualgrad_keras_layers_images_Resizing
 from dualgrad.keras.layers.lookup import IntegerLookup as _dualgrad_keras_layers_lookup_IntegerLookup
 from dualgrad.keras.layers.lookup import StringLookup as _dualgrad_keras_layers_lookup_StringLookup
@@ -146,7 +140,6 @@ from dualgrad.keras.layers.pooling import GlobalMaxPooling3D as _dualgrad_keras_
 from dualgrad.keras.layers.pooling import MaxPooling1D as _dualgrad_keras_layers_pooling_MaxPooling1D
 from dualgrad.keras.layers.pooling import MaxPooling2D as _dualgrad_keras_layers_pooling_MaxPooling2D
 from dualgrad.keras.layers.pooling import MaxPooling3D as _dualgrad_keras_layers_pooling_MaxPooling3D
-from dualgrad.keras.layers.preprocessing import CategoryEncoding as _dualgrad_keras_layers_preprocessing_CategoryEncoding
 from dualgrad.keras.layers.preprocessing import Identity as _dualgrad_keras_layers_preprocessing_Identity
 from dualgrad.keras.layers.preprocessing import Normalization as _dualgrad_keras_layers_preprocessing_Normalization
 from dualgrad.keras.layers.preprocessing import Rescaling as _dualgrad_keras_layers_preprocessing_Rescaling
@@ -157,8 +150,6 @@ from dualgrad.keras.layers.recurrent import RNN as _dualgrad_keras_layers_recurr
 from dualgrad.keras.layers.recurrent import SimpleRNN as _dualgrad_keras_layers_recurrent_SimpleRNN
 from dualgrad.keras.layers.recurrent import StackedRNNCells as _dualgrad_keras_layers_recurrent_StackedRNNCells
 from dualgrad.keras.layers.recurrent import TimeDistributed as _dualgrad_keras_layers_recurrent_TimeDistributed
-from dualgrad.keras.layers.shaping import ActivityRegularization as _dualgrad_keras_layers_shaping_ActivityRegularization
-from dualgrad.keras.layers.shaping import AlphaDropout as _dualgrad_keras_layers_shaping_AlphaDropout
 from dualgrad.keras.layers.shaping import Cropping1D as _dualgrad_keras_layers_shaping_Cropping1D
 from dualgrad.keras.layers.shaping import Cropping2D as _dualgrad_keras_layers_shaping_Cropping2D
 from dualgrad.keras.layers.shaping import Cropping3D as _dualgrad_keras_layers_shaping_Cropping3D
@@ -199,8 +190,6 @@ from dualgrad.keras.losses import Reduction as _dualgrad_keras_losses_Reduction
 from dualgrad.keras.losses import SparseCategoricalCrossentropy as _dualgrad_keras_losses_SparseCategoricalCrossentropy
 from dualgrad.keras.losses import SquaredHinge as _dualgrad_keras_losses_SquaredHinge
 from dualgrad.keras.metrics.decisions import AUC as _dualgrad_keras_metrics_decisions_AUC
-from dualgrad.keras.metrics.decisions import F1Score as _dualgrad_keras_metrics_decisions_F1Score
-from dualgrad.keras.metrics.decisions import FBetaScore as _dualgrad_keras_metrics_decisions_FBetaScore
 from dualgrad.keras.metrics.decisions import FalseNegatives as _dualgrad_keras_metrics_decisions_FalseNegatives
 from dualgrad.keras.metrics.decisions import FalsePositives as _dualgrad_keras_metrics_decisions_FalsePositives
 from dualgrad.keras.metrics.decisions import MeanIoU as _dualgrad_keras_metrics_decisions_MeanIoU
@@ -243,7 +232,9 @@ from dualgrad.keras.picture_files import save_img as _dualgrad_keras_picture_fil
 from dualgrad.keras.pictures import model_to_dot as _dualgrad_keras_pictures_model_to_dot
 from dualgrad.keras.pictures import plot_model as _dualgrad_keras_pictures_plot_model
 from dualgrad.keras.policies import Policy as _dualgrad_keras_policies_Policy
+from dualgrad.keras.preprocessing.sequence import make_sampling_table as _dualgrad_keras_preprocessing_sequence_make_sampling_table
 from dualgrad.keras.preprocessing.sequence import pad_sequences as _dualgrad_keras_preprocessing_sequence_pad_sequences
+from dualgrad.keras.preprocessing.sequence import skipgrams as _dualgrad_keras_preprocessing_sequence_skipgrams
 from dualgrad.keras.progress import Progbar as _dualgrad_keras_progress_Progbar
 from dualgrad.keras.progress import ProgbarLogger as _dualgrad_keras_progress_ProgbarLogger
 from dualgrad.keras.regularizers import L1 as _dualgrad_keras_regularizers_L1
@@ -375,7 +366,6 @@ from optim.gradient_descent import GradientDescentOptimizer as _optim_gradient_d
 from optim.keras import get as _optim_keras_get
 from optim.keras_optimizer import KerasOptimizer as _optim_keras_optimizer_KerasOptimizer
 from optim.layerwise import Lamb as _optim_layerwise_Lamb
-from optim.lion import Lion as _optim_lion_Lion
 from optim.loss_scaling import LossScaleOptimizer as _optim_loss_scaling_LossScaleOptimizer
 from optim.momentum import MomentumOptimizer as _optim_momentum_MomentumOptimizer
 from optim.momentum import SGD as _optim_momentum_SGD
@@ -1129,7 +1119,6 @@ class _keras:
     backend: TypeAlias = _backend
     class _callbacks:
         BackupAndRestore: TypeAlias = _tape_api_backups_BackupAndRestore
-        CSVLogger: TypeAlias = _dualgrad_keras_callbacks_CSVLogger
         Callback: TypeAlias = _dualgrad_keras_callbacks_Callback
         EarlyStopping: TypeAlias = _dualgrad_keras_callbacks_EarlyStopping
         History: TypeAlias = _dualgrad_keras_callbacks_History
@@ -1202,10 +1191,8 @@ class _keras:
     initializers: TypeAlias = _initializers
     class _layers:
         Activation: TypeAlias = _dualgrad_keras_layers_core_Activation
-        ActivityRegularization: TypeAlias = _dualgrad_keras_layers_shaping_ActivityRegularization
         Add: TypeAlias = _dualgrad_keras_layers_merging_Add
         AdditiveAttention: TypeAlias = _dualgrad_keras_layers_attention_AdditiveAttention
-        AlphaDropout: TypeAlias = _dualgrad_keras_layers_shaping_AlphaDropout
         Attention: TypeAlias = _dualgrad_keras_layers_attention_Attention
         Average: TypeAlias = _dualgrad_keras_layers_merging_Average
         AveragePooling1D: TypeAlias = _dualgrad_keras_layers_pooling_AveragePooling1D
@@ -1216,8 +1203,6 @@ class _keras:
         AvgPool3D: TypeAlias = _dualgrad_keras_layers_pooling_AveragePooling3D
         BatchNormalization: TypeAlias = _dualgrad_keras_layers_normalization_BatchNormalization
         Bidirectional: TypeAlias = _dualgrad_keras_layers_recurrent_Bidirectional
-        CategoryEncoding: TypeAlias = _dualgrad_keras_layers_preprocessing_CategoryEncoding
-        CenterCrop: TypeAlias = _dualgrad_keras_layers_images_CenterCrop
         Concatenate: TypeAlias = _dualgrad_keras_layers_merging_Concatenate
         Conv1D: TypeAlias = _dualgrad_keras_layers_convolution_Conv1D
         Conv1DTranspose: TypeAlias = _dualgrad_keras_layers_convolution_Conv1DTranspose
@@ -1288,13 +1273,9 @@ class _keras:
         REGISTERED: dict[Any, Any]
         RMSNormalization: TypeAlias = _dualgrad_keras_layers_normalization_RMSNormalization
         RNN: TypeAlias = _dualgrad_keras_layers_recurrent_RNN
-        RandomBrightness: TypeAlias = _dualgrad_keras_layers_images_RandomBrightness
-        RandomContrast: TypeAlias = _dualgrad_keras_layers_images_RandomContrast
-        RandomCrop: TypeAlias = _dualgrad_keras_layers_images_RandomCrop
         RandomFlip: TypeAlias = _dualgrad_keras_layers_images_RandomFlip
         RandomRotation: TypeAlias = _dualgrad_keras_layers_images_RandomRotation
         RandomTranslation: TypeAlias = _dualgrad_keras_layers_images_RandomTranslation
-        RandomZoom: TypeAlias = _dualgrad_keras_layers_images_RandomZoom
         ReLU: TypeAlias = _dualgrad_keras_layers_core_ReLU
         RepeatVector: TypeAlias = _dualgrad_keras_layers_shaping_RepeatVector
         Rescaling: TypeAlias = _dualgrad_keras_layers_preprocessing_Rescaling
@@ -1433,8 +1414,6 @@ class _keras:
         CategoricalCrossentropy: TypeAlias = _dualgrad_keras_metrics_means_CategoricalCrossentropy
         CategoricalHinge: TypeAlias = _dualgrad_keras_metrics_means_CategoricalHinge
         CosineSimilarity: TypeAlias = _dualgrad_keras_metrics_means_CosineSimilarity
-        F1Score: TypeAlias = _dualgrad_keras_metrics_decisions_F1Score
-        FBetaScore: TypeAlias = _dualgrad_keras_metrics_decisions_FBetaScore
         FalseNegatives: TypeAlias = _dualgrad_keras_metrics_decisions_FalseNegatives
         FalsePositives: TypeAlias = _dualgrad_keras_metrics_decisions_FalsePositives
         Hinge: TypeAlias = _dualgrad_keras_metrics_means_Hinge
@@ -1500,7 +1479,6 @@ class _keras:
         Adamax: TypeAlias = _optim_adam_Adamax
         Ftrl: TypeAlias = _optim_ftrl_Ftrl
         Lamb: TypeAlias = _optim_layerwise_Lamb
-        Lion: TypeAlias = _optim_lion_Lion
         LossScaleOptimizer: TypeAlias = _optim_loss_scaling_LossScaleOptimizer
         Nadam: TypeAlias = _optim_adam_Nadam
         Optimizer: TypeAlias = _optim_keras_optimizer_KerasOptimizer
@@ -1539,6 +1517,7 @@ class _keras:
         image_dataset_from_directory = staticmethod(_tape_api_keras_image_folders_image_dataset_from_directory)
         img_to_array = staticmethod(_dualgrad_keras_picture_files_img_to_array)
         load_img = staticmethod(_dualgrad_keras_picture_files_load_img)
+        make_sampling_table = staticmethod(_dualgrad_keras_preprocessing_sequence_make_sampling_table)
         model_to_dot = staticmethod(_dualgrad_keras_pictures_model_to_dot)
         pad_sequences = staticmethod(_dualgrad_keras_preprocessing_sequence_pad_sequences)
         plot_model = staticmethod(_dualgrad_keras_pictures_plot_model)
@@ -1546,6 +1525,7 @@ class _keras:
         save_img = staticmethod(_dualgrad_keras_picture_files_save_img)
         @staticmethod
         def set_random_seed(*args: Any, **kwargs: Any) -> Any: ...
+        skipgrams = staticmethod(_dualgrad_keras_preprocessing_sequence_skipgrams)
         to_categorical = staticmethod(_dualgrad_keras_utils_to_categorical)
     utils: TypeAlias = _utils
 keras: TypeAlias = _keras
@@ -2048,8 +2028,6 @@ class _metrics:
     CategoricalCrossentropy: TypeAlias = _dualgrad_keras_metrics_means_CategoricalCrossentropy
     CategoricalHinge: TypeAlias = _dualgrad_keras_metrics_means_CategoricalHinge
     CosineSimilarity: TypeAlias = _dualgrad_keras_metrics_means_CosineSimilarity
-    F1Score: TypeAlias = _dualgrad_keras_metrics_decisions_F1Score
-    FBetaScore: TypeAlias = _dualgrad_keras_metrics_decisions_FBetaScore
     FalseNegatives: TypeAlias = _dualgrad_keras_metrics_decisions_FalseNegatives
     FalsePositives: TypeAlias = _dualgrad_keras_metrics_decisions_FalsePositives
     Hinge: TypeAlias = _dualgrad_keras_metrics_means_Hinge
@@ -2148,11 +2126,6 @@ class nn:
     def elu(features: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def embedding_lookup(params: TensorLike, ids: TensorLike, max_norm: Any = ..., partition_strategy: Any = ..., name: str | None = ...) -> Tensor: ...
-    class experimental:
-        @staticmethod
-        def general_dropout(x: Any, rate: Any, uniform_sampler: Any, noise_shape: Any = ..., name: str | None = ...) -> Tensor: ...
-        @staticmethod
-        def stateless_dropout(x: Any, rate: Any, seed: Any, rng_alg: Any = ..., noise_shape: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def gelu(features: TensorLike, approximate: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -2241,7 +2214,6 @@ class _optimizers:
     Adamax: TypeAlias = _optim_adam_Adamax
     Ftrl: TypeAlias = _optim_ftrl_Ftrl
     Lamb: TypeAlias = _optim_layerwise_Lamb
-    Lion: TypeAlias = _optim_lion_Lion
     LossScaleOptimizer: TypeAlias = _optim_loss_scaling_LossScaleOptimizer
     Nadam: TypeAlias = _optim_adam_Nadam
     Optimizer: TypeAlias = _optim_keras_optimizer_KerasOptimizer
@@ -2272,8 +2244,6 @@ class _random:
         def stateless_fold_in(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
         def stateless_split(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def fixed_unigram_candidate_sampler(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def fold_in(*args: Any, **kwargs: Any) -> Any: ...
     gamma = staticmethod(_tape_api_random_gamma)

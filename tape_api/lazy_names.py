@@ -76,7 +76,6 @@ dualgrad.platform.coordination: | train.Coordinator
 tape_api.saver: | train.Saver
 engine.explain.check_numerics: | debugging.* | enable_check_numerics disable_check_numerics
 tape_api.sampled_losses: | random.* | log_uniform_candidate_sampler uniform_candidate_sampler
- fixed_unigram_candidate_sampler
 # ---- why there is no gradient
 engine.explain: | explain
 # ---- saving, summaries, records, files

@@ -39,8 +39,18 @@ contrib.opt.LookaheadOptimizer | keep a copy of the variables, and assign to bot
 keras.layers.Hashing keras.layers.HashedCrossing | layers that hash are out of scope: use StringLookup, IntegerLookup,
  or strings.to_hash_bucket_fast before
 keras.layers.Discretization | use searchsorted of the ends of bins before
+keras.layers.CategoryEncoding | use one_hot, and reduce_sum of it along the words
+keras.layers.* | vary images by functions of image, in Dataset.map: random_brightness, random_contrast, random_crop,
+ crop_and_resize | RandomBrightness RandomContrast RandomCrop RandomZoom CenterCrop
+keras.preprocessing.text | removed from Keras 3: use keras.layers.TextVectorization
+keras.callbacks.CSVLogger | write `logs` in on_epoch_end of a Callback of your own
+keras.optimizers.Lion | out of scope, for want of use: write it as a subclass of keras.optimizers.Optimizer
+nn.experimental | use nn.dropout, or random.stateless_uniform and where
+nn.fixed_unigram_candidate_sampler random.fixed_unigram_candidate_sampler | draw classes with random.categorical
+contrib.layers.summarize_* | use summary.histogram | tensor tensors collection activations
 keras.layers.ConvLSTM1D keras.layers.ConvLSTM2D keras.layers.ConvLSTM3D keras.layers.GroupQueryAttention
- keras.layers.SpectralNormalization keras.losses.Dice keras.losses.Tversky keras.losses.dice keras.losses.tversky
+ keras.layers.AlphaDropout keras.layers.ActivityRegularization keras.layers.SpectralNormalization keras.metrics.F1Score
+ keras.metrics.FBetaScore keras.losses.Dice keras.losses.Tversky keras.losses.dice keras.losses.tversky
  keras.metrics.PrecisionAtRecall keras.metrics.R2Score keras.metrics.RecallAtPrecision
  keras.metrics.SensitivityAtSpecificity keras.metrics.SpecificityAtSensitivity | out of scope, for want of use: write
  it as a subclass
@@ -98,7 +108,6 @@ nn.embedding_lookup_sparse nn.safe_embedding_lookup_sparse | use unsorted_segmen
  ids.values), by ids.indices[:, 0]
 nn.ctc_beam_search_decoder nn.ctc_beam_search_decoder_v2 | search is out of scope: use nn.ctc_greedy_decoder
 image.non_max_suppression | choose boxes with NumPy, in py_function
-keras.preprocessing.sequence.skipgrams keras.preprocessing.sequence.make_sampling_table | draw pairs of words with NumPy
 op_scope variable_op_scope | use name_scope and variable_scope with `values`
 no_regularizer | leave `regularizer` out
 convert_to_tensor_or_indexed_slices | use convert_to_tensor, unless it is an IndexedSlices already

@@ -29,23 +29,16 @@ DRAWING: dict[str, Case] = {
     "RNN": (lambda L: L.RNN([L.LSTMCell(3), L.GRUCell(2)]), X),
     "DepthwiseConv1D": (lambda L: L.DepthwiseConv1D(2), X),
     "SeparableConv1D": (lambda L: L.SeparableConv1D(3, 2), X),
-    "AlphaDropout": (lambda L: L.AlphaDropout(0.3), X),
     "GaussianNoise": (lambda L: L.GaussianNoise(0.3), X),
     "GroupNormalization": (lambda L: L.GroupNormalization(3), X),
     "UnitNormalization": (lambda L: L.UnitNormalization(), X),
     "Resizing": (lambda L: L.Resizing(4, 5), IM),
     "Resizing, cropped": (lambda L: L.Resizing(5, 5, crop_to_aspect_ratio=True), IM),
-    "CenterCrop": (lambda L: L.CenterCrop(5, 4), IM),
     "UpSampling2D": (lambda L: L.UpSampling2D((2, 3), interpolation="bilinear"), IM),
     "RandomFlip": (lambda L: L.RandomFlip(), IM),
     "RandomTranslation": (lambda L: L.RandomTranslation(0.9, (-0.2, 0.8), fill_mode="wrap", seed=3), IM),
     "RandomRotation": (lambda L: L.RandomRotation(0.4, fill_mode="constant", fill_value=0.3), IM),
     "RandomRotation, nearest": (lambda L: L.RandomRotation(0.4, fill_mode="nearest", interpolation="nearest"), IM),
-    "RandomZoom": (lambda L: L.RandomZoom(0.3), IM),
-    "RandomZoom, both": (lambda L: L.RandomZoom((0.1, 0.3), (-0.2, 0.2), seed=5), IM),
-    "RandomCrop": (lambda L: L.RandomCrop(5, 4), IM),
-    "RandomContrast": (lambda L: L.RandomContrast(0.4), IM),
-    "RandomBrightness": (lambda L: L.RandomBrightness(0.2, value_range=(0, 1)), IM),
 }
 
 
