@@ -315,10 +315,12 @@ def reduce_sum(sp_input: Any, axis: Any = None, keepdims: Any = None, name: str 
     """Sums along axes (by default all), as a dense tensor."""
     sp = sparse("reduce_sum", sp_input).checked()
     tf = sp.tf
-    named, kept = ([], []) if axis is None and not keepdims else _axes(sp, "sparse.reduce_sum", axis)
+    if axis is None and not keepdims:
+        return tf.reduce_sum(sp.values)
+    named, kept = _axes(sp, "sparse.reduce_sum", axis)
     if not kept:
-        total = tf.reduce_sum(sp.values)
-        return tf.reshape(total, [1] * sp.rank) if keepdims else total
+        whole = tf.reduce_sum(sp.values)
+        return tf.reshape(whole, [1] * sp.rank) if keepdims else whole
     sizes = tf.gather(sp.dense_shape, kept)
     flat = _flat(tf, tf.gather(sp.indices, kept, axis=1), sizes)
     total = tf.math.unsorted_segment_sum(sp.values, flat, tf.reduce_prod(sizes))

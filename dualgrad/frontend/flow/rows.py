@@ -236,7 +236,7 @@ def offered(
         "foldl": "``fn(... fn(fn(initializer, first row), second) ...)``; by default the first row is the initializer.",
         "foldr": "`foldl` from the last row to the first.",
     }
-    made = (map_fn, scan, folding("foldl"), folding("foldr"))
+    made: list[Callable[..., Any]] = [map_fn, scan, folding("foldl"), folding("foldr")]
     functions = [named(function, name, doc) for function, (name, doc) in zip(made, words.items(), strict=True)]
     for function in functions:
         function.__module__ = module
