@@ -36,12 +36,11 @@ dualgrad.extras.image_draws: | image.* | random_brightness random_contrast rando
 dualgrad.extras.ops.compositions: | scalar_mul math.scalar_mul saturate_cast vectorized_map
 dualgrad.extras.ops.compositions: | math.* | confusion_matrix polyval bincount
 dualgrad.extras.ops.compositions: | linalg.* | normalize matrix_rank
-dualgrad.extras.ops.compositions: | nn.experimental.* | general_dropout stateless_dropout
 dualgrad.extras.ops.numbers: | unravel_index histogram_fixed_width histogram_fixed_width_bins
 engine.ops.matrix_roots:sqrtm | matrix_square_root
 dualgrad.extras.ops.compositions:saturate_cast | dtypes.saturate_cast
 dualgrad.extras.small_functions: | VariableSynchronization VariableAggregation get_logger timestamp
- type_spec_from_value image.non_max_suppression
+ type_spec_from_value
 # ---- serialized examples
 dualgrad.data.parsing: | io.* | parse_single_example parse_example decode_raw FixedLenFeature FixedLenSequenceFeature
  VarLenFeature

@@ -66,7 +66,21 @@ from dualgrad.files.tensors import array_of as _dualgrad_files_tensors_array_of
 from dualgrad.files.tensors import as_tensor_proto as _dualgrad_files_tensors_as_tensor_proto
 from dualgrad.frontend.graph_keys import GraphKeys as GraphKeys
 from dualgrad.frontend.graph_keys import GraphKeys as _dualgrad_frontend_graph_keys_GraphKeys
+from dualgrad.frontend.initializers import GlorotNormal as _dualgrad_frontend_initializers_GlorotNormal
+from dualgrad.frontend.initializers import GlorotUniform as _dualgrad_frontend_initializers_GlorotUniform
+from dualgrad.frontend.initializers import HeNormal as _dualgrad_frontend_initializers_HeNormal
+from dualgrad.frontend.initializers import HeUniform as _dualgrad_frontend_initializers_HeUniform
+from dualgrad.frontend.initializers import Identity as _dualgrad_frontend_initializers_Identity
 from dualgrad.frontend.initializers import Initializer as _dualgrad_frontend_initializers_Initializer
+from dualgrad.frontend.initializers import LecunNormal as _dualgrad_frontend_initializers_LecunNormal
+from dualgrad.frontend.initializers import LecunUniform as _dualgrad_frontend_initializers_LecunUniform
+from dualgrad.frontend.initializers import Ones as _dualgrad_frontend_initializers_Ones
+from dualgrad.frontend.initializers import Orthogonal as _dualgrad_frontend_initializers_Orthogonal
+from dualgrad.frontend.initializers import UnitNormal as _dualgrad_frontend_initializers_UnitNormal
+from dualgrad.frontend.initializers import UnitTruncatedNormal as _dualgrad_frontend_initializers_UnitTruncatedNormal
+from dualgrad.frontend.initializers import UnitUniform as _dualgrad_frontend_initializers_UnitUniform
+from dualgrad.frontend.initializers import VarianceScaling as _dualgrad_frontend_initializers_VarianceScaling
+from dualgrad.frontend.initializers import Zeros as _dualgrad_frontend_initializers_Zeros
 from dualgrad.frontend.methods import ResizeMethodVersion1 as _dualgrad_frontend_methods_ResizeMethodVersion1
 from dualgrad.frontend.overrides import RegisterGradient as RegisterGradient
 from dualgrad.frontend.session_options import ConfigProto as ConfigProto
@@ -78,7 +92,6 @@ from dualgrad.keras import preprocessing as _dualgrad_keras_preprocessing
 from dualgrad.keras.activations import linear as _dualgrad_keras_activations_linear
 from dualgrad.keras.activations import logits_of as _dualgrad_keras_activations_logits_of
 from dualgrad.keras.activations import with_logits as _dualgrad_keras_activations_with_logits
-from dualgrad.keras.callbacks import CSVLogger as _dualgrad_keras_callbacks_CSVLogger
 from dualgrad.keras.callbacks import Callback as _dualgrad_keras_callbacks_Callback
 from dualgrad.keras.callbacks import EarlyStopping as _dualgrad_keras_callbacks_EarlyStopping
 from dualgrad.keras.callbacks import History as _dualgrad_keras_callbacks_History
@@ -143,16 +156,10 @@ from dualgrad.keras.layers.core import ReLU as _dualgrad_keras_layers_core_ReLU
 from dualgrad.keras.layers.core import Reshape as _dualgrad_keras_layers_core_Reshape
 from dualgrad.keras.layers.core import Softmax as _dualgrad_keras_layers_core_Softmax
 from dualgrad.keras.layers.core import Wrapper as _dualgrad_keras_layers_core_Wrapper
-from dualgrad.keras.layers.images import CenterCrop as _dualgrad_keras_layers_images_CenterCrop
-from dualgrad.keras.layers.images import RandomBrightness as _dualgrad_keras_layers_images_RandomBrightness
-from dualgrad.keras.layers.images import RandomContrast as _dualgrad_keras_layers_images_RandomContrast
-from dualgrad.keras.layers.images import RandomCrop as _dualgrad_keras_layers_images_RandomCrop
 from dualgrad.keras.layers.images import RandomFlip as _dualgrad_keras_layers_images_RandomFlip
 from dualgrad.keras.layers.images import RandomRotation as _dualgrad_keras_layers_images_RandomRotation
 from dualgrad.keras.layers.images import RandomTranslation as _dualgrad_keras_layers_images_RandomTranslation
-from dualgrad.keras.layers.images import RandomZoom as _dualgrad_keras_layers_images_RandomZoom
 from dualgrad.keras.layers.images import Resizing as _dualgrad_keras_layers_images_Resizing
-from dualgrad.keras.layers.lookup import Discretization as _dualgrad_keras_layers_lookup_Discretization
 from dualgrad.keras.layers.lookup import IntegerLookup as _dualgrad_keras_layers_lookup_IntegerLookup
 from dualgrad.keras.layers.lookup import StringLookup as _dualgrad_keras_layers_lookup_StringLookup
 from dualgrad.keras.layers.lookup import TextVectorization as _dualgrad_keras_layers_lookup_TextVectorization
@@ -168,7 +175,6 @@ from dualgrad.keras.layers.normalization import BatchNormalization as _dualgrad_
 from dualgrad.keras.layers.normalization import GroupNormalization as _dualgrad_keras_layers_normalization_GroupNormalization
 from dualgrad.keras.layers.normalization import LayerNormalization as _dualgrad_keras_layers_normalization_LayerNormalization
 from dualgrad.keras.layers.normalization import RMSNormalization as _dualgrad_keras_layers_normalization_RMSNormalization
-from dualgrad.keras.layers.normalization import SpectralNormalization as _dualgrad_keras_layers_normalization_SpectralNormalization
 from dualgrad.keras.layers.normalization import UnitNormalization as _dualgrad_keras_layers_normalization_UnitNormalization
 from dualgrad.keras.layers.pooling import AveragePooling1D as _dualgrad_keras_layers_pooling_AveragePooling1D
 from dualgrad.keras.layers.pooling import AveragePooling2D as _dualgrad_keras_layers_pooling_AveragePooling2D
@@ -182,7 +188,6 @@ from dualgrad.keras.layers.pooling import GlobalMaxPooling3D as _dualgrad_keras_
 from dualgrad.keras.layers.pooling import MaxPooling1D as _dualgrad_keras_layers_pooling_MaxPooling1D
 from dualgrad.keras.layers.pooling import MaxPooling2D as _dualgrad_keras_layers_pooling_MaxPooling2D
 from dualgrad.keras.layers.pooling import MaxPooling3D as _dualgrad_keras_layers_pooling_MaxPooling3D
-from dualgrad.keras.layers.preprocessing import CategoryEncoding as _dualgrad_keras_layers_preprocessing_CategoryEncoding
 from dualgrad.keras.layers.preprocessing import Identity as _dualgrad_keras_layers_preprocessing_Identity
 from dualgrad.keras.layers.preprocessing import Normalization as _dualgrad_keras_layers_preprocessing_Normalization
 from dualgrad.keras.layers.preprocessing import Rescaling as _dualgrad_keras_layers_preprocessing_Rescaling
@@ -193,8 +198,6 @@ from dualgrad.keras.layers.recurrent import RNN as _dualgrad_keras_layers_recurr
 from dualgrad.keras.layers.recurrent import SimpleRNN as _dualgrad_keras_layers_recurrent_SimpleRNN
 from dualgrad.keras.layers.recurrent import StackedRNNCells as _dualgrad_keras_layers_recurrent_StackedRNNCells
 from dualgrad.keras.layers.recurrent import TimeDistributed as _dualgrad_keras_layers_recurrent_TimeDistributed
-from dualgrad.keras.layers.shaping import ActivityRegularization as _dualgrad_keras_layers_shaping_ActivityRegularization
-from dualgrad.keras.layers.shaping import AlphaDropout as _dualgrad_keras_layers_shaping_AlphaDropout
 from dualgrad.keras.layers.shaping import Cropping1D as _dualgrad_keras_layers_shaping_Cropping1D
 from dualgrad.keras.layers.shaping import Cropping2D as _dualgrad_keras_layers_shaping_Cropping2D
 from dualgrad.keras.layers.shaping import Cropping3D as _dualgrad_keras_layers_shaping_Cropping3D
@@ -235,8 +238,6 @@ from dualgrad.keras.losses import Reduction as _dualgrad_keras_losses_Reduction
 from dualgrad.keras.losses import SparseCategoricalCrossentropy as _dualgrad_keras_losses_SparseCategoricalCrossentropy
 from dualgrad.keras.losses import SquaredHinge as _dualgrad_keras_losses_SquaredHinge
 from dualgrad.keras.metrics.decisions import AUC as _dualgrad_keras_metrics_decisions_AUC
-from dualgrad.keras.metrics.decisions import F1Score as _dualgrad_keras_metrics_decisions_F1Score
-from dualgrad.keras.metrics.decisions import FBetaScore as _dualgrad_keras_metrics_decisions_FBetaScore
 from dualgrad.keras.metrics.decisions import FalseNegatives as _dualgrad_keras_metrics_decisions_FalseNegatives
 from dualgrad.keras.metrics.decisions import FalsePositives as _dualgrad_keras_metrics_decisions_FalsePositives
 from dualgrad.keras.metrics.decisions import MeanIoU as _dualgrad_keras_metrics_decisions_MeanIoU
@@ -365,13 +366,9 @@ from dualgrad.solvers.quadrature import quad as _dualgrad_solvers_quadrature_qua
 from dualgrad.solvers.quadrature import quad_vec as _dualgrad_solvers_quadrature_quad_vec
 from dualgrad.sparse.functions import concat as _dualgrad_sparse_functions_concat
 from dualgrad.sparse.functions import expand_dims as _dualgrad_sparse_functions_expand_dims
-from dualgrad.sparse.functions import fill_empty_rows as _dualgrad_sparse_functions_fill_empty_rows
-from dualgrad.sparse.functions import maximum as _dualgrad_sparse_functions_maximum
-from dualgrad.sparse.functions import minimum as _dualgrad_sparse_functions_minimum
 from dualgrad.sparse.functions import reorder as _dualgrad_sparse_functions_reorder
 from dualgrad.sparse.functions import reshape as _dualgrad_sparse_functions_reshape
 from dualgrad.sparse.functions import retain as _dualgrad_sparse_functions_retain
-from dualgrad.sparse.functions import slice as _dualgrad_sparse_functions_slice
 from dualgrad.sparse.functions import softmax as _dualgrad_sparse_functions_softmax
 from dualgrad.sparse.functions import sparse_dense_matmul as _dualgrad_sparse_functions_sparse_dense_matmul
 from dualgrad.sparse.functions import to_dense as _dualgrad_sparse_functions_to_dense
@@ -479,31 +476,8 @@ from graph_api.graph_files.saved_models import predict_signature_def as _graph_a
 from graph_api.graph_files.saved_models import simple_save as _graph_api_graph_files_saved_models_simple_save
 from graph_api.initial_values import constant_initializer as _graph_api_initial_values_constant_initializer
 from graph_api.initial_values import constant_initializer as constant_initializer
-from graph_api.initial_values import glorot_normal_initializer as _graph_api_initial_values_glorot_normal_initializer
-from graph_api.initial_values import glorot_normal_initializer as glorot_normal_initializer
-from graph_api.initial_values import glorot_uniform_initializer as _graph_api_initial_values_glorot_uniform_initializer
-from graph_api.initial_values import glorot_uniform_initializer as glorot_uniform_initializer
-from graph_api.initial_values import he_normal_initializer as _graph_api_initial_values_he_normal_initializer
-from graph_api.initial_values import he_uniform_initializer as _graph_api_initial_values_he_uniform_initializer
-from graph_api.initial_values import identity_initializer as _graph_api_initial_values_identity_initializer
-from graph_api.initial_values import lecun_normal_initializer as _graph_api_initial_values_lecun_normal_initializer
-from graph_api.initial_values import lecun_uniform_initializer as _graph_api_initial_values_lecun_uniform_initializer
-from graph_api.initial_values import ones_initializer as _graph_api_initial_values_ones_initializer
-from graph_api.initial_values import ones_initializer as ones_initializer
-from graph_api.initial_values import orthogonal_initializer as _graph_api_initial_values_orthogonal_initializer
-from graph_api.initial_values import orthogonal_initializer as orthogonal_initializer
-from graph_api.initial_values import random_normal_initializer as _graph_api_initial_values_random_normal_initializer
-from graph_api.initial_values import random_normal_initializer as random_normal_initializer
-from graph_api.initial_values import random_uniform_initializer as _graph_api_initial_values_random_uniform_initializer
-from graph_api.initial_values import random_uniform_initializer as random_uniform_initializer
-from graph_api.initial_values import truncated_normal_initializer as _graph_api_initial_values_truncated_normal_initializer
-from graph_api.initial_values import truncated_normal_initializer as truncated_normal_initializer
 from graph_api.initial_values import uniform_unit_scaling_initializer as _graph_api_initial_values_uniform_unit_scaling_initializer
 from graph_api.initial_values import uniform_unit_scaling_initializer as uniform_unit_scaling_initializer
-from graph_api.initial_values import variance_scaling_initializer as _graph_api_initial_values_variance_scaling_initializer
-from graph_api.initial_values import variance_scaling_initializer as variance_scaling_initializer
-from graph_api.initial_values import zeros_initializer as _graph_api_initial_values_zeros_initializer
-from graph_api.initial_values import zeros_initializer as zeros_initializer
 from graph_api.iterators import TensorSpec as TensorSpec
 from graph_api.jacobians import batch_jacobian as batch_jacobian
 from graph_api.jacobians import hessian as hessian
@@ -518,7 +492,6 @@ from graph_api.keras.backend import clear_session as _graph_api_keras_backend_cl
 from graph_api.keras.sessions import get_session as _graph_api_keras_sessions_get_session
 from graph_api.keras.sessions import set_session as _graph_api_keras_sessions_set_session
 from graph_api.legacy import contrib_metrics as _graph_api_legacy_contrib_metrics
-from graph_api.legacy import crf as _graph_api_legacy_crf
 from graph_api.legacy import distributions as _graph_api_legacy_distributions
 from graph_api.legacy import metrics as _graph_api_legacy_metrics
 from graph_api.legacy import seq2seq as _graph_api_legacy_seq2seq
@@ -617,7 +590,6 @@ from graph_api.legacy.recompute import recompute_grad as recompute_grad
 from graph_api.legacy.rnn.cells import BasicLSTMCell as _graph_api_legacy_rnn_cells_BasicLSTMCell
 from graph_api.legacy.rnn.cells import BasicRNNCell as _graph_api_legacy_rnn_cells_BasicRNNCell
 from graph_api.legacy.rnn.cells import GRUCell as _graph_api_legacy_rnn_cells_GRUCell
-from graph_api.legacy.rnn.cells import LSTMBlockCell as _graph_api_legacy_rnn_cells_LSTMBlockCell
 from graph_api.legacy.rnn.cells import LSTMCell as _graph_api_legacy_rnn_cells_LSTMCell
 from graph_api.legacy.rnn.cells import LSTMStateTuple as _graph_api_legacy_rnn_cells_LSTMStateTuple
 from graph_api.legacy.rnn.cells import RNNCell as _graph_api_legacy_rnn_cells_RNNCell
@@ -669,13 +641,9 @@ from graph_api.legacy.slim.layers import repeat as _graph_api_legacy_slim_layers
 from graph_api.legacy.slim.layers import separable_conv2d as _graph_api_legacy_slim_layers_separable_conv2d
 from graph_api.legacy.slim.layers import softmax as _graph_api_legacy_slim_layers_softmax
 from graph_api.legacy.slim.layers import stack as _graph_api_legacy_slim_layers_stack
+from graph_api.legacy.slim.layers import summarize_activation as _graph_api_legacy_slim_layers_summarize_activation
 from graph_api.legacy.slim.normalizers import batch_norm as _graph_api_legacy_slim_normalizers_batch_norm
 from graph_api.legacy.slim.normalizers import layer_norm as _graph_api_legacy_slim_normalizers_layer_norm
-from graph_api.legacy.slim.summarize import summarize_activation as _graph_api_legacy_slim_summarize_summarize_activation
-from graph_api.legacy.slim.summarize import summarize_activations as _graph_api_legacy_slim_summarize_summarize_activations
-from graph_api.legacy.slim.summarize import summarize_collection as _graph_api_legacy_slim_summarize_summarize_collection
-from graph_api.legacy.slim.summarize import summarize_tensor as _graph_api_legacy_slim_summarize_summarize_tensor
-from graph_api.legacy.slim.summarize import summarize_tensors as _graph_api_legacy_slim_summarize_summarize_tensors
 from graph_api.legacy.slim.weights import apply_regularization as _graph_api_legacy_slim_weights_apply_regularization
 from graph_api.legacy.slim.weights import l1_l2_regularizer as _graph_api_legacy_slim_weights_l1_l2_regularizer
 from graph_api.legacy.slim.weights import l1_regularizer as _graph_api_legacy_slim_weights_l1_regularizer
@@ -716,10 +684,6 @@ from graph_api.sampling import truncated_normal as _graph_api_sampling_truncated
 from graph_api.sampling import truncated_normal as truncated_normal
 from graph_api.sampling import uniform as _graph_api_sampling_uniform
 from graph_api.saving import Saver as _graph_api_saving_Saver
-from graph_api.scans import foldl as foldl
-from graph_api.scans import foldr as foldr
-from graph_api.scans import map_fn as map_fn
-from graph_api.scans import scan as scan
 from graph_api.scopes import VariableScope as VariableScope
 from graph_api.scopes import get_variable as get_variable
 from graph_api.scopes import get_variable_scope as get_variable_scope
@@ -731,13 +695,8 @@ from graph_api.sparse import SparseTensor as SparseTensor
 from graph_api.sparse import SparseTensor as _graph_api_sparse_SparseTensor
 from graph_api.sparse import add as _graph_api_sparse_add
 from graph_api.sparse import convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor
-from graph_api.sparse import embedding_lookup_sparse as _graph_api_sparse_embedding_lookup_sparse
 from graph_api.sparse import placeholder as _graph_api_sparse_placeholder
-from graph_api.sparse import reduce_max as _graph_api_sparse_reduce_max
 from graph_api.sparse import reduce_sum as _graph_api_sparse_reduce_sum
-from graph_api.sparse import safe_embedding_lookup_sparse as _graph_api_sparse_safe_embedding_lookup_sparse
-from graph_api.sparse import segment_mean as _graph_api_sparse_segment_mean
-from graph_api.sparse import segment_sum as _graph_api_sparse_segment_sum
 from graph_api.sparse import sparse_concat as sparse_concat
 from graph_api.summaries import FileWriter as _graph_api_summaries_FileWriter
 from graph_api.summaries import FileWriterCache as _graph_api_summaries_FileWriterCache
@@ -953,7 +912,6 @@ class config:
 def confusion_matrix(*args: Any, **kwargs: Any) -> Any: ...
 def conj(x: TensorLike, name: str | None = ...) -> Tensor: ...
 class contrib:
-    crf = _graph_api_legacy_crf
     data = _dualgrad_data_experimental
     distributions = _graph_api_legacy_distributions
     framework = _graph_api_legacy_slim_framework
@@ -973,7 +931,6 @@ class contrib:
         BasicRNNCell: TypeAlias = _graph_api_legacy_rnn_cells_BasicRNNCell
         DropoutWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_DropoutWrapper
         GRUCell: TypeAlias = _graph_api_legacy_rnn_cells_GRUCell
-        LSTMBlockCell: TypeAlias = _graph_api_legacy_rnn_cells_LSTMBlockCell
         LSTMCell: TypeAlias = _graph_api_legacy_rnn_cells_LSTMCell
         LSTMStateTuple: TypeAlias = _graph_api_legacy_rnn_cells_LSTMStateTuple
         LayerRNNCell: TypeAlias = _graph_api_legacy_rnn_cells_RNNCell
@@ -1058,11 +1015,7 @@ class contrib:
         softmax = staticmethod(_graph_api_legacy_slim_layers_softmax)
         stack = staticmethod(_graph_api_legacy_slim_layers_stack)
         sum_regularizer = staticmethod(_graph_api_legacy_slim_weights_sum_regularizer)
-        summarize_activation = staticmethod(_graph_api_legacy_slim_summarize_summarize_activation)
-        summarize_activations = staticmethod(_graph_api_legacy_slim_summarize_summarize_activations)
-        summarize_collection = staticmethod(_graph_api_legacy_slim_summarize_summarize_collection)
-        summarize_tensor = staticmethod(_graph_api_legacy_slim_summarize_summarize_tensor)
-        summarize_tensors = staticmethod(_graph_api_legacy_slim_summarize_summarize_tensors)
+        summarize_activation = staticmethod(_graph_api_legacy_slim_layers_summarize_activation)
         variable = staticmethod(_graph_api_legacy_slim_framework_variable)
         variance_scaling_initializer = staticmethod(_graph_api_legacy_slim_weights_variance_scaling_initializer)
         xavier_initializer = staticmethod(_graph_api_legacy_slim_weights_xavier_initializer)
@@ -1231,6 +1184,8 @@ def floor(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def floor_div(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def floordiv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def floormod(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
+def foldl(*args: Any, **kwargs: Any) -> Any: ...
+def foldr(*args: Any, **kwargs: Any) -> Any: ...
 def gather(params: TensorLike, indices: TensorLike, validate_indices: Any = ..., name: str | None = ..., axis: Any = ..., batch_dims: Any = ...) -> Tensor: ...
 def gather_nd(params: TensorLike, indices: TensorLike, batch_dims: Any = ..., bad_indices_policy: Any = ..., name: str | None = ...) -> Tensor: ...
 class gfile:
@@ -1250,6 +1205,8 @@ class gfile:
     Stat = staticmethod(_dualgrad_platform_gfile_stat)
     Walk = staticmethod(_dualgrad_platform_gfile_walk)
 def global_norm(t_list: Any, name: str | None = ...) -> Tensor: ...
+glorot_normal_initializer: TypeAlias = _dualgrad_frontend_initializers_GlorotNormal
+glorot_uniform_initializer: TypeAlias = _dualgrad_frontend_initializers_GlorotUniform
 class graph_util:
     convert_variables_to_constants = staticmethod(_graph_api_graph_files_graph_util_convert_variables_to_constants)
     extract_sub_graph = staticmethod(_graph_api_graph_files_graph_util_extract_sub_graph)
@@ -1309,8 +1266,6 @@ class image:
     def grayscale_to_rgb(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def hsv_to_rgb(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def non_max_suppression(boxes: Any, scores: Any, max_output_size: Any, iou_threshold: Any = ..., score_threshold: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def pad_to_bounding_box(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -1395,22 +1350,22 @@ class initializers:
     Initializer: TypeAlias = _dualgrad_frontend_initializers_Initializer
     constant: TypeAlias = _graph_api_initial_values_constant_initializer
     global_variables = staticmethod(_graph_api_variable_global_variables_initializer)
-    glorot_normal: TypeAlias = _graph_api_initial_values_glorot_normal_initializer
-    glorot_uniform: TypeAlias = _graph_api_initial_values_glorot_uniform_initializer
-    he_normal: TypeAlias = _graph_api_initial_values_he_normal_initializer
-    he_uniform: TypeAlias = _graph_api_initial_values_he_uniform_initializer
-    identity: TypeAlias = _graph_api_initial_values_identity_initializer
-    lecun_normal: TypeAlias = _graph_api_initial_values_lecun_normal_initializer
-    lecun_uniform: TypeAlias = _graph_api_initial_values_lecun_uniform_initializer
-    ones: TypeAlias = _graph_api_initial_values_ones_initializer
-    orthogonal: TypeAlias = _graph_api_initial_values_orthogonal_initializer
-    random_normal: TypeAlias = _graph_api_initial_values_random_normal_initializer
-    random_uniform: TypeAlias = _graph_api_initial_values_random_uniform_initializer
-    truncated_normal: TypeAlias = _graph_api_initial_values_truncated_normal_initializer
+    glorot_normal: TypeAlias = _dualgrad_frontend_initializers_GlorotNormal
+    glorot_uniform: TypeAlias = _dualgrad_frontend_initializers_GlorotUniform
+    he_normal: TypeAlias = _dualgrad_frontend_initializers_HeNormal
+    he_uniform: TypeAlias = _dualgrad_frontend_initializers_HeUniform
+    identity: TypeAlias = _dualgrad_frontend_initializers_Identity
+    lecun_normal: TypeAlias = _dualgrad_frontend_initializers_LecunNormal
+    lecun_uniform: TypeAlias = _dualgrad_frontend_initializers_LecunUniform
+    ones: TypeAlias = _dualgrad_frontend_initializers_Ones
+    orthogonal: TypeAlias = _dualgrad_frontend_initializers_Orthogonal
+    random_normal: TypeAlias = _dualgrad_frontend_initializers_UnitNormal
+    random_uniform: TypeAlias = _dualgrad_frontend_initializers_UnitUniform
+    truncated_normal: TypeAlias = _dualgrad_frontend_initializers_UnitTruncatedNormal
     uniform_unit_scaling: TypeAlias = _graph_api_initial_values_uniform_unit_scaling_initializer
     variables = staticmethod(_graph_api_variable_variables_initializer)
-    variance_scaling: TypeAlias = _graph_api_initial_values_variance_scaling_initializer
-    zeros: TypeAlias = _graph_api_initial_values_zeros_initializer
+    variance_scaling: TypeAlias = _dualgrad_frontend_initializers_VarianceScaling
+    zeros: TypeAlias = _dualgrad_frontend_initializers_Zeros
 int16: _DType
 int32: _DType
 int64: _DType
@@ -1615,7 +1570,6 @@ class _keras:
         def zeros_like(*args: Any, **kwargs: Any) -> Any: ...
     backend: TypeAlias = _backend
     class _callbacks:
-        CSVLogger: TypeAlias = _dualgrad_keras_callbacks_CSVLogger
         Callback: TypeAlias = _dualgrad_keras_callbacks_Callback
         EarlyStopping: TypeAlias = _dualgrad_keras_callbacks_EarlyStopping
         History: TypeAlias = _dualgrad_keras_callbacks_History
@@ -1684,10 +1638,8 @@ class _keras:
     initializers: TypeAlias = _initializers
     class _layers:
         Activation: TypeAlias = _dualgrad_keras_layers_core_Activation
-        ActivityRegularization: TypeAlias = _dualgrad_keras_layers_shaping_ActivityRegularization
         Add: TypeAlias = _dualgrad_keras_layers_merging_Add
         AdditiveAttention: TypeAlias = _dualgrad_keras_layers_attention_AdditiveAttention
-        AlphaDropout: TypeAlias = _dualgrad_keras_layers_shaping_AlphaDropout
         Attention: TypeAlias = _dualgrad_keras_layers_attention_Attention
         Average: TypeAlias = _dualgrad_keras_layers_merging_Average
         AveragePooling1D: TypeAlias = _dualgrad_keras_layers_pooling_AveragePooling1D
@@ -1698,8 +1650,6 @@ class _keras:
         AvgPool3D: TypeAlias = _dualgrad_keras_layers_pooling_AveragePooling3D
         BatchNormalization: TypeAlias = _dualgrad_keras_layers_normalization_BatchNormalization
         Bidirectional: TypeAlias = _dualgrad_keras_layers_recurrent_Bidirectional
-        CategoryEncoding: TypeAlias = _dualgrad_keras_layers_preprocessing_CategoryEncoding
-        CenterCrop: TypeAlias = _dualgrad_keras_layers_images_CenterCrop
         Concatenate: TypeAlias = _dualgrad_keras_layers_merging_Concatenate
         Conv1D: TypeAlias = _dualgrad_keras_layers_convolution_Conv1D
         Conv1DTranspose: TypeAlias = _dualgrad_keras_layers_convolution_Conv1DTranspose
@@ -1719,7 +1669,6 @@ class _keras:
         Dense: TypeAlias = _dualgrad_keras_layers_core_Dense
         DepthwiseConv1D: TypeAlias = _dualgrad_keras_layers_convolution_DepthwiseConv1D
         DepthwiseConv2D: TypeAlias = _dualgrad_keras_layers_convolution_DepthwiseConv2D
-        Discretization: TypeAlias = _dualgrad_keras_layers_lookup_Discretization
         Dot: TypeAlias = _dualgrad_keras_layers_merging_Dot
         Dropout: TypeAlias = _dualgrad_keras_layers_core_Dropout
         ELU: TypeAlias = _dualgrad_keras_layers_shaping_ELU
@@ -1771,13 +1720,9 @@ class _keras:
         REGISTERED: dict[Any, Any]
         RMSNormalization: TypeAlias = _dualgrad_keras_layers_normalization_RMSNormalization
         RNN: TypeAlias = _dualgrad_keras_layers_recurrent_RNN
-        RandomBrightness: TypeAlias = _dualgrad_keras_layers_images_RandomBrightness
-        RandomContrast: TypeAlias = _dualgrad_keras_layers_images_RandomContrast
-        RandomCrop: TypeAlias = _dualgrad_keras_layers_images_RandomCrop
         RandomFlip: TypeAlias = _dualgrad_keras_layers_images_RandomFlip
         RandomRotation: TypeAlias = _dualgrad_keras_layers_images_RandomRotation
         RandomTranslation: TypeAlias = _dualgrad_keras_layers_images_RandomTranslation
-        RandomZoom: TypeAlias = _dualgrad_keras_layers_images_RandomZoom
         ReLU: TypeAlias = _dualgrad_keras_layers_core_ReLU
         RepeatVector: TypeAlias = _dualgrad_keras_layers_shaping_RepeatVector
         Rescaling: TypeAlias = _dualgrad_keras_layers_preprocessing_Rescaling
@@ -1793,7 +1738,6 @@ class _keras:
         SpatialDropout1D: TypeAlias = _dualgrad_keras_layers_shaping_SpatialDropout1D
         SpatialDropout2D: TypeAlias = _dualgrad_keras_layers_shaping_SpatialDropout2D
         SpatialDropout3D: TypeAlias = _dualgrad_keras_layers_shaping_SpatialDropout3D
-        SpectralNormalization: TypeAlias = _dualgrad_keras_layers_normalization_SpectralNormalization
         StackedRNNCells: TypeAlias = _dualgrad_keras_layers_recurrent_StackedRNNCells
         StringLookup: TypeAlias = _dualgrad_keras_layers_lookup_StringLookup
         Subtract: TypeAlias = _dualgrad_keras_layers_merging_Subtract
@@ -1917,8 +1861,6 @@ class _keras:
         CategoricalCrossentropy: TypeAlias = _dualgrad_keras_metrics_means_CategoricalCrossentropy
         CategoricalHinge: TypeAlias = _dualgrad_keras_metrics_means_CategoricalHinge
         CosineSimilarity: TypeAlias = _dualgrad_keras_metrics_means_CosineSimilarity
-        F1Score: TypeAlias = _dualgrad_keras_metrics_decisions_F1Score
-        FBetaScore: TypeAlias = _dualgrad_keras_metrics_decisions_FBetaScore
         FalseNegatives: TypeAlias = _dualgrad_keras_metrics_decisions_FalseNegatives
         FalsePositives: TypeAlias = _dualgrad_keras_metrics_decisions_FalsePositives
         Hinge: TypeAlias = _dualgrad_keras_metrics_means_Hinge
@@ -2208,6 +2150,7 @@ class manip:
     def space_to_batch_nd(input: TensorLike, block_shape: Any, paddings: Any, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def tile(input: TensorLike, multiples: Any, name: str | None = ...) -> Tensor: ...
+def map_fn(*args: Any, **kwargs: Any) -> Any: ...
 class math:
     @staticmethod
     def abs(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -2558,10 +2501,6 @@ class nn:
     @staticmethod
     def crelu(features: TensorLike, axis: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def ctc_beam_search_decoder(inputs: Any, sequence_length: Any, beam_width: Any = ..., top_paths: Any = ..., merge_repeated: Any = ...) -> builtins.tuple[builtins.list[Tensor], Tensor]: ...
-    @staticmethod
-    def ctc_beam_search_decoder_v2(inputs: Any, sequence_length: Any, beam_width: Any = ..., top_paths: Any = ...) -> builtins.tuple[builtins.list[Tensor], Tensor]: ...
-    @staticmethod
     def ctc_greedy_decoder(inputs: Any, sequence_length: Any, merge_repeated: Any = ..., blank_index: Any = ...) -> builtins.tuple[builtins.list[Tensor], Tensor]: ...
     @staticmethod
     def ctc_loss(labels: Any = ..., inputs: Any = ..., sequence_length: Any = ..., preprocess_collapse_repeated: Any = ..., ctc_merge_repeated: Any = ..., ignore_longer_outputs_than_inputs: Any = ..., time_major: Any = ..., logits: Any = ...) -> Tensor: ...
@@ -2587,14 +2526,6 @@ class nn:
     def elu(features: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def embedding_lookup(params: TensorLike, ids: TensorLike, partition_strategy: Any = ..., name: str | None = ..., validate_indices: Any = ..., max_norm: Any = ...) -> Tensor: ...
-    embedding_lookup_sparse = staticmethod(_graph_api_sparse_embedding_lookup_sparse)
-    class experimental:
-        @staticmethod
-        def general_dropout(x: Any, rate: Any, uniform_sampler: Any, noise_shape: Any = ..., name: str | None = ...) -> Tensor: ...
-        @staticmethod
-        def stateless_dropout(x: Any, rate: Any, seed: Any, rng_alg: Any = ..., noise_shape: Any = ..., name: str | None = ...) -> Tensor: ...
-    @staticmethod
-    def fixed_unigram_candidate_sampler(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def fused_batch_norm(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -2648,7 +2579,6 @@ class nn:
         MultiRNNCell: TypeAlias = _graph_api_legacy_rnn_wrappers_MultiRNNCell
         RNNCell: TypeAlias = _graph_api_legacy_rnn_cells_RNNCell
         ResidualWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_ResidualWrapper
-    safe_embedding_lookup_sparse = staticmethod(_graph_api_sparse_safe_embedding_lookup_sparse)
     @staticmethod
     def sampled_softmax_loss(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -2701,7 +2631,9 @@ def not_equal(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: .
 numpy_function = _graph_api_flow_py_func
 def one_hot(indices: TensorLike, depth: Any, on_value: Any = ..., off_value: Any = ..., axis: Any = ..., dtype: Any = ..., name: str | None = ...) -> Tensor: ...
 def ones(shape: Any, dtype: Any = ..., name: str | None = ...) -> Tensor: ...
+ones_initializer: TypeAlias = _dualgrad_frontend_initializers_Ones
 def ones_like(input: TensorLike = ..., dtype: Any = ..., name: str | None = ..., optimize: Any = ..., *, tensor: TensorLike = ...) -> Tensor: ...
+orthogonal_initializer: TypeAlias = _dualgrad_frontend_initializers_Orthogonal
 def pack(values: TensorLike, axis: Any = ..., name: str | None = ...) -> Tensor: ...
 def pad(tensor: TensorLike, paddings: Any, mode: Any = ..., name: str | None = ..., constant_values: Any = ...) -> Tensor: ...
 def parallel_stack(values: TensorLike, axis: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -2727,8 +2659,6 @@ quint16: Any
 quint8: Any
 class random:
     categorical = staticmethod(_graph_api_sampling_categorical)
-    @staticmethod
-    def fixed_unigram_candidate_sampler(*args: Any, **kwargs: Any) -> Any: ...
     gamma = staticmethod(_graph_api_sampling_gamma)
     get_seed = staticmethod(_graph_api_legacy_old_names_get_seed)
     @staticmethod
@@ -2753,9 +2683,11 @@ class random:
 def random_crop(value: Any, size: Any, seed: Any = ..., name: str | None = ...) -> Tensor: ...
 random_gamma = _graph_api_sampling_gamma
 random_normal = _graph_api_sampling_normal
+random_normal_initializer: TypeAlias = _dualgrad_frontend_initializers_UnitNormal
 random_poisson = _graph_api_sampling_poisson
 random_shuffle = _graph_api_sampling_shuffle
 random_uniform = _graph_api_sampling_uniform
+random_uniform_initializer: TypeAlias = _dualgrad_frontend_initializers_UnitUniform
 def range(start: Any, limit: Any = ..., delta: Any = ..., dtype: Any = ..., name: str | None = ...) -> Tensor: ...
 def rank(input: TensorLike, name: str | None = ...) -> Tensor: ...
 def read_file(*args: Any, **kwargs: Any) -> Any: ...
@@ -2804,6 +2736,7 @@ class saved_model:
         build_tensor_info = staticmethod(_graph_api_graph_files_saved_models_build_tensor_info)
         get_tensor_from_tensor_info = staticmethod(_graph_api_graph_files_saved_models_get_tensor_from_tensor_info)
 def scalar_mul(*args: Any, **kwargs: Any) -> Any: ...
+def scan(*args: Any, **kwargs: Any) -> Any: ...
 def scatter_nd(indices: TensorLike, updates: TensorLike, shape: Any, name: str | None = ...) -> Tensor: ...
 def searchsorted(sorted_sequence: TensorLike, values: TensorLike, side: Any = ..., out_type: Any = ..., name: str | None = ...) -> Tensor: ...
 def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -2867,38 +2800,24 @@ class _sparse:
     expand_dims = staticmethod(_dualgrad_sparse_functions_expand_dims)
     @staticmethod
     def eye(num_rows: Any, num_columns: Any = ..., dtype: Any = ..., name: str | None = ...) -> SparseTensor: ...
-    fill_empty_rows = staticmethod(_dualgrad_sparse_functions_fill_empty_rows)
     @staticmethod
     def from_dense(tensor: Any, name: str | None = ...) -> SparseTensor: ...
-    maximum = staticmethod(_dualgrad_sparse_functions_maximum)
-    minimum = staticmethod(_dualgrad_sparse_functions_minimum)
     placeholder = staticmethod(_graph_api_sparse_placeholder)
-    reduce_max = staticmethod(_graph_api_sparse_reduce_max)
     reduce_sum = staticmethod(_graph_api_sparse_reduce_sum)
     reorder = staticmethod(_dualgrad_sparse_functions_reorder)
     reshape = staticmethod(_dualgrad_sparse_functions_reshape)
     retain = staticmethod(_dualgrad_sparse_functions_retain)
-    segment_mean = staticmethod(_graph_api_sparse_segment_mean)
-    segment_sum = staticmethod(_graph_api_sparse_segment_sum)
-    slice = staticmethod(_dualgrad_sparse_functions_slice)
     softmax = staticmethod(_dualgrad_sparse_functions_softmax)
     sparse_dense_matmul = staticmethod(_dualgrad_sparse_functions_sparse_dense_matmul)
     to_dense = staticmethod(_dualgrad_sparse_functions_to_dense)
     transpose = staticmethod(_dualgrad_sparse_functions_transpose)
 sparse: TypeAlias = _sparse
 sparse_add = _graph_api_sparse_add
-sparse_fill_empty_rows = _dualgrad_sparse_functions_fill_empty_rows
-sparse_maximum = _dualgrad_sparse_functions_maximum
-sparse_minimum = _dualgrad_sparse_functions_minimum
 sparse_placeholder = _graph_api_sparse_placeholder
-sparse_reduce_max = _graph_api_sparse_reduce_max
 sparse_reduce_sum = _graph_api_sparse_reduce_sum
 sparse_reorder = _dualgrad_sparse_functions_reorder
 sparse_reshape = _dualgrad_sparse_functions_reshape
 sparse_retain = _dualgrad_sparse_functions_retain
-sparse_segment_mean = _graph_api_sparse_segment_mean
-sparse_segment_sum = _graph_api_sparse_segment_sum
-sparse_slice = _dualgrad_sparse_functions_slice
 sparse_softmax = _dualgrad_sparse_functions_softmax
 sparse_tensor_dense_matmul = _dualgrad_sparse_functions_sparse_dense_matmul
 sparse_tensor_to_dense = _dualgrad_sparse_functions_to_dense
@@ -3110,6 +3029,7 @@ class train:
 transforms = _engine_function_transforms
 def transpose(a: TensorLike, perm: Any = ..., name: str | None = ..., conjugate: Any = ...) -> Tensor: ...
 def truediv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
+truncated_normal_initializer: TypeAlias = _dualgrad_frontend_initializers_UnitTruncatedNormal
 def truncatediv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def truncatemod(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 tuple = _graph_api_flow_tuple_
@@ -3129,6 +3049,7 @@ def unsorted_segment_prod(data: TensorLike, segment_ids: TensorLike, num_segment
 def unsorted_segment_sqrt_n(data: TensorLike, segment_ids: TensorLike, num_segments: Any, name: str | None = ...) -> Tensor: ...
 def unsorted_segment_sum(data: TensorLike, segment_ids: TensorLike, num_segments: Any, name: str | None = ...) -> Tensor: ...
 def unstack(value: TensorLike, num: Any = ..., axis: Any = ..., name: str | None = ...) -> builtins.list[Tensor]: ...
+variance_scaling_initializer: TypeAlias = _dualgrad_frontend_initializers_VarianceScaling
 variant: Any
 def vectorized_map(fn: Any, elems: Any, fallback_to_while_loop: Any = ..., warn: Any = ...) -> Tensor: ...
 class version:
@@ -3138,6 +3059,7 @@ class version:
 def where(condition: TensorLike, x: TensorLike = ..., y: TensorLike = ..., name: str | None = ...) -> Tensor: ...
 def where_v2(condition: TensorLike, x: TensorLike = ..., y: TensorLike = ..., name: str | None = ...) -> Tensor: ...
 def zeros(shape: Any, dtype: Any = ..., name: str | None = ...) -> Tensor: ...
+zeros_initializer: TypeAlias = _dualgrad_frontend_initializers_Zeros
 def zeros_like(input: TensorLike = ..., dtype: Any = ..., name: str | None = ..., optimize: Any = ..., *, tensor: TensorLike = ...) -> Tensor: ...
 def zeta(x: TensorLike, q: TensorLike, name: str | None = ...) -> Tensor: ...
 __version__: str

@@ -12,19 +12,21 @@ from dualgrad.frontend.initializers import Initializer
 from engine.core.operands import Operand
 from graph_api import sampling
 
-
-class _Drawn(Initializer):
-    """Base of those that draw the graph's random numbers."""
-
-    source: ClassVar[Any] = sampling
-
-
-class zeros_initializer(initializers.Zeros):
-    """Zeros."""
-
-
-class ones_initializer(initializers.Ones):
-    """Ones."""
+_made = initializers.version1(__name__, sampling)
+zeros_initializer = _made("zeros_initializer", initializers.Zeros)
+ones_initializer = _made("ones_initializer", initializers.Ones)
+identity_initializer = _made("identity_initializer", initializers.Identity)
+random_uniform_initializer = _made("random_uniform_initializer", initializers.UnitUniform)
+random_normal_initializer = _made("random_normal_initializer", initializers.UnitNormal)
+truncated_normal_initializer = _made("truncated_normal_initializer", initializers.UnitTruncatedNormal)
+variance_scaling_initializer = _made("variance_scaling_initializer", initializers.VarianceScaling)
+glorot_uniform_initializer = _made("glorot_uniform_initializer", initializers.GlorotUniform)
+glorot_normal_initializer = _made("glorot_normal_initializer", initializers.GlorotNormal)
+he_normal_initializer = _made("he_normal_initializer", initializers.HeNormal)
+he_uniform_initializer = _made("he_uniform_initializer", initializers.HeUniform)
+lecun_normal_initializer = _made("lecun_normal_initializer", initializers.LecunNormal)
+lecun_uniform_initializer = _made("lecun_uniform_initializer", initializers.LecunUniform)
+orthogonal_initializer = _made("orthogonal_initializer", initializers.Orthogonal)
 
 
 class constant_initializer(initializers.Constant):
@@ -37,40 +39,13 @@ class constant_initializer(initializers.Constant):
         return np.concatenate([flat, np.full(size - flat.size, flat[-1], flat.dtype)])
 
 
-class identity_initializer(initializers.Identity):
-    """A multiple of the identity matrix."""
-
-
-class random_uniform_initializer(_Drawn, initializers.RandomUniform):
-    """Uniform on [minval, maxval)."""
-
-    def __init__(self, minval: float = 0.0, maxval: float = 1.0, seed: int | None = None, dtype: Any = None) -> None:
-        super().__init__(minval, maxval, seed, dtype)
-
-
-class random_normal_initializer(_Drawn, initializers.RandomNormal):
-    """Normal with the given mean and standard deviation."""
-
-    def __init__(self, mean: float = 0.0, stddev: float = 1.0, seed: int | None = None, dtype: Any = None) -> None:
-        super().__init__(mean, stddev, seed, dtype)
-
-
-class truncated_normal_initializer(_Drawn, initializers.TruncatedNormal):
-    """Normal, but values further than two standard deviations from the mean are drawn again."""
-
-    def __init__(self, mean: float = 0.0, stddev: float = 1.0, seed: int | None = None, dtype: Any = None) -> None:
-        super().__init__(mean, stddev, seed, dtype)
-
-
-class variance_scaling_initializer(_Drawn, initializers.VarianceScaling):
-    """Random values whose variance is scaled by the number of inputs or outputs."""
-
-
-class uniform_unit_scaling_initializer(_Drawn):
+class uniform_unit_scaling_initializer(Initializer):
     """Uniform, so that a product with it keeps the scale of its input (Sussillo and Abbott, 2014).
 
     The bound is ``factor * sqrt(3 / inputs)``, where the inputs are all axes but the last.
     """
+
+    source: ClassVar[Any] = sampling
 
     def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = None) -> None:
         self.factor, self.dtype = factor, dtype
@@ -80,34 +55,6 @@ class uniform_unit_scaling_initializer(_Drawn):
         """The values that the class computes."""
         bound = math.sqrt(3.0 / max(1, math.prod(shape[:-1]))) * self.factor
         return self.source.uniform(shape, -bound, bound, dtype, seed=self.seed)
-
-
-class glorot_uniform_initializer(_Drawn, initializers.GlorotUniform):
-    """Uniform, scaled by the mean of the numbers of inputs and outputs (Glorot and Bengio, 2010)."""
-
-
-class glorot_normal_initializer(_Drawn, initializers.GlorotNormal):
-    """Truncated normal, scaled by the mean of the numbers of inputs and outputs (Glorot and Bengio, 2010)."""
-
-
-class he_normal_initializer(_Drawn, initializers.HeNormal):
-    """Truncated normal, scaled for rectifiers (He et al., 2015)."""
-
-
-class he_uniform_initializer(_Drawn, initializers.HeUniform):
-    """Uniform, scaled for rectifiers (He et al., 2015)."""
-
-
-class lecun_normal_initializer(_Drawn, initializers.LecunNormal):
-    """Truncated normal, of variance 1 over the number of inputs."""
-
-
-class lecun_uniform_initializer(_Drawn, initializers.LecunUniform):
-    """Uniform, of variance 1 over the number of inputs."""
-
-
-class orthogonal_initializer(_Drawn, initializers.Orthogonal):
-    """A random matrix with orthonormal rows or columns, times `gain`."""
 
 
 __all__ = [

@@ -134,21 +134,16 @@ graph_api.data: | TensorSpec
 # ---- sparse tensors
 graph_api.sparse | sparse
 graph_api.sparse: | SparseTensor SparseTensorValue sparse_to_dense sparse_concat convert_to_tensor_or_sparse_tensor
-graph_api.sparse: | nn.* | embedding_lookup_sparse safe_embedding_lookup_sparse
-graph_api.sparse:* | sparse_* | placeholder add fill_empty_rows maximum minimum reduce_max reduce_sum reorder reshape
- retain segment_mean segment_sum slice softmax transpose
+graph_api.sparse:* | sparse_* | placeholder add reduce_sum reorder reshape retain softmax transpose
 graph_api.sparse:sparse_dense_matmul | sparse_tensor_dense_matmul
 graph_api.sparse:to_dense | sparse_tensor_to_dense
 graph_api.legacy.string_parts: | string_split strings.split
 dualgrad.extras.ctc_functions: | nn.ctc_greedy_decoder edit_distance
 dualgrad.extras.ctc_functions:old_ctc_loss | nn.ctc_loss
 dualgrad.extras.ctc_functions:ctc_loss | nn.ctc_loss_v2
-dualgrad.extras.ctc_functions:old_ctc_beam_search_decoder | nn.ctc_beam_search_decoder
-dualgrad.extras.ctc_functions:ctc_beam_search_decoder | nn.ctc_beam_search_decoder_v2
 # ---- layers, cells, keras
 graph_api.keras | keras
 graph_api.legacy.layers | layers
-graph_api.legacy.rnn.cells: | contrib.rnn.LSTMBlockCell
 graph_api.legacy.rnn.cells: | nn.rnn_cell.* contrib.rnn.* | BasicLSTMCell BasicRNNCell GRUCell LSTMCell LSTMStateTuple
  RNNCell
 graph_api.legacy.rnn.wrappers: | nn.rnn_cell.* contrib.rnn.* | DropoutWrapper MultiRNNCell ResidualWrapper
@@ -158,7 +153,6 @@ graph_api.legacy.rnn.cells:RNNCell | contrib.rnn.LayerRNNCell
 # ---- contrib
 optim.external: | contrib.opt.ScipyOptimizerInterface
 graph_api.legacy.seq2seq | contrib.seq2seq
-graph_api.legacy.crf | contrib.crf
 graph_api.legacy.rnn.sequences: | contrib.legacy_seq2seq.* nn.seq2seq.* | sequence_loss_by_example rnn_decoder
 graph_api.legacy.rnn.sequences:summed_sequence_loss | contrib.legacy_seq2seq.sequence_loss nn.seq2seq.sequence_loss
 graph_api.legacy.slim.framework | contrib.framework
@@ -200,7 +194,6 @@ graph_api.legacy.contrib_metrics | contrib.metrics
 graph_api.legacy.distributions | distributions contrib.distributions
 graph_api.legacy.sampled_losses: | nn.* | nce_loss sampled_softmax_loss
 graph_api.legacy.sampled_losses: | nn.* random.* | log_uniform_candidate_sampler uniform_candidate_sampler
- fixed_unigram_candidate_sampler
 """)
 
 LATER: tuple[tuple[str, str], ...] = (

@@ -6,7 +6,7 @@ from typing import Any
 
 import graph_api
 from dualgrad.frontend.bound import bound
-from dualgrad.sparse import functions, lookup
+from dualgrad.sparse import functions
 from dualgrad.sparse.functions import *  # noqa: F403 - all that it has
 from dualgrad.sparse.sparse_tensor import SparseTensor as AnySparseTensor
 from dualgrad.sparse.sparse_tensor import SparseTensorValue
@@ -81,13 +81,6 @@ def reduce_sum(  # type: ignore[no-redef]
     return functions.reduce_sum(_sparse("reduce_sum", sp_input), _either(axis, reduction_axes), keepdims or keep_dims)
 
 
-def reduce_max(  # type: ignore[no-redef]
-    sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
-) -> Operand | AnySparseTensor:
-    """The largest elements along axes, of those that it has."""
-    return functions.reduce_max(_sparse("reduce_max", sp_input), _either(axis, reduction_axes), keepdims or keep_dims)
-
-
 def add(  # type: ignore[no-redef]
     a: Any, b: Any, threshold: Any = None, thresh: Any = None
 ) -> Operand | AnySparseTensor:
@@ -109,53 +102,6 @@ def sparse_concat(
     )
 
 
-def segment_sum(
-    data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
-) -> Operand:
-    """Sums over segments of the rows of `data` that `indices` name."""
-    return lookup.segments(graph_api, "sum", data, indices, segment_ids, num_segments)
-
-
-def segment_mean(
-    data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
-) -> Operand:
-    """Means over segments of the rows of `data` that `indices` name."""
-    return lookup.segments(graph_api, "mean", data, indices, segment_ids, num_segments)
-
-
-def embedding_lookup_sparse(
-    params: Any,
-    sp_ids: Any,
-    sp_weights: Any,
-    partition_strategy: str = "mod",
-    name: str | None = None,
-    combiner: Any = None,
-    max_norm: Any = None,
-    allow_fast_lookup: bool = False,
-) -> Operand:
-    """Rows of `params`, combined for each row of ids (`dualgrad.sparse.lookup.embedding_lookup_sparse`)."""
-    strategy = {"partition_strategy": partition_strategy}
-    return lookup.embedding_lookup_sparse(graph_api, params, sp_ids, sp_weights, combiner, max_norm, strategy)
-
-
-def safe_embedding_lookup_sparse(
-    embedding_weights: Any,
-    sparse_ids: Any,
-    sparse_weights: Any = None,
-    combiner: Any = "mean",
-    default_id: Any = None,
-    name: str | None = None,
-    partition_strategy: str = "div",
-    max_norm: Any = None,
-    allow_fast_lookup: bool = False,
-) -> Operand:
-    """The same for ids some of which are no ids (`dualgrad.sparse.lookup.safe_embedding_lookup_sparse`)."""
-    strategy = {"partition_strategy": partition_strategy}
-    return lookup.safe_embedding_lookup_sparse(
-        graph_api, embedding_weights, sparse_ids, sparse_weights, combiner, default_id, max_norm, strategy
-    )
-
-
 def convert_to_tensor_or_sparse_tensor(
     value: Any, dtype: Any = None, name: str | None = None
 ) -> Operand | AnySparseTensor:
@@ -172,7 +118,5 @@ __all__ = [
     "eye",
     "from_dense",
     "placeholder",
-    "segment_mean",
-    "segment_sum",
 ]
 __all__ += functions.__all__

@@ -18,7 +18,6 @@ from dualgrad.files.protos import (
     Event,
     SessionLog,
     Summary,
-    SummaryMetadata,
     SummaryValue,
     TaggedRunMetadata,
 )
@@ -48,10 +47,6 @@ def _histogram(tag: str, x: Any) -> list[SummaryValue]:
 
 def _text(tag: str, x: Any) -> list[SummaryValue]:
     return [summary_values.text_value(tag, x)]
-
-
-def _tensor(tag: str, x: Any, about: bytes) -> list[SummaryValue]:
-    return [summary_values.tensor_value(tag, x, SummaryMetadata.FromString(about) if about else None)]
 
 
 def _described(*operands: Any, describe: Callable[..., Any], tag: str, options: tuple[Any, ...]) -> np.ndarray:

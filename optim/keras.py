@@ -12,14 +12,11 @@ from optim.adam import Adam, Adamax, AdamW, Nadam
 from optim.ftrl import Ftrl
 from optim.keras_optimizer import KerasOptimizer as Optimizer
 from optim.layerwise import Lamb
-from optim.lion import Lion
 from optim.loss_scaling import LossScaleOptimizer
 from optim.momentum import SGD
 from optim.rmsprop import RMSprop
 
-_BY_NAME = {
-    c.__name__.lower(): c for c in (Adadelta, Adagrad, Adam, AdamW, Adamax, Ftrl, Lamb, Lion, Nadam, RMSprop, SGD)
-}
+_BY_NAME = {c.__name__.lower(): c for c in (Adadelta, Adagrad, Adam, AdamW, Adamax, Ftrl, Lamb, Nadam, RMSprop, SGD)}
 _BY_NAME[LossScaleOptimizer.__name__.lower()] = LossScaleOptimizer  # type: ignore[assignment]
 ours(*_BY_NAME.values(), *schedules.KINDS.values())
 
@@ -60,7 +57,6 @@ __all__ = [
     "Adamax",
     "Ftrl",
     "Lamb",
-    "Lion",
     "LossScaleOptimizer",
     "Nadam",
     "Optimizer",

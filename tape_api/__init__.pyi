@@ -44,7 +44,6 @@ from dualgrad.keras.activations import linear as _dualgrad_keras_activations_lin
 from dualgrad.keras.activations import logits_of as _dualgrad_keras_activations_logits_of
 from dualgrad.keras.activations import with_logits as _dualgrad_keras_activations_with_logits
 from dualgrad.keras.batches import Sequence as _dualgrad_keras_batches_Sequence
-from dualgrad.keras.callbacks import CSVLogger as _dualgrad_keras_callbacks_CSVLogger
 from dualgrad.keras.callbacks import Callback as _dualgrad_keras_callbacks_Callback
 from dualgrad.keras.callbacks import EarlyStopping as _dualgrad_keras_callbacks_EarlyStopping
 from dualgrad.keras.callbacks import History as _dualgrad_keras_callbacks_History
@@ -109,16 +108,10 @@ from dualgrad.keras.layers.core import ReLU as _dualgrad_keras_layers_core_ReLU
 from dualgrad.keras.layers.core import Reshape as _dualgrad_keras_layers_core_Reshape
 from dualgrad.keras.layers.core import Softmax as _dualgrad_keras_layers_core_Softmax
 from dualgrad.keras.layers.core import Wrapper as _dualgrad_keras_layers_core_Wrapper
-from dualgrad.keras.layers.images import CenterCrop as _dualgrad_keras_layers_images_CenterCrop
-from dualgrad.keras.layers.images import RandomBrightness as _dualgrad_keras_layers_images_RandomBrightness
-from dualgrad.keras.layers.images import RandomContrast as _dualgrad_keras_layers_images_RandomContrast
-from dualgrad.keras.layers.images import RandomCrop as _dualgrad_keras_layers_images_RandomCrop
 from dualgrad.keras.layers.images import RandomFlip as _dualgrad_keras_layers_images_RandomFlip
 from dualgrad.keras.layers.images import RandomRotation as _dualgrad_keras_layers_images_RandomRotation
 from dualgrad.keras.layers.images import RandomTranslation as _dualgrad_keras_layers_images_RandomTranslation
-from dualgrad.keras.layers.images import RandomZoom as _dualgrad_keras_layers_images_RandomZoom
 from dualgrad.keras.layers.images import Resizing as _dualgrad_keras_layers_images_Resizing
-from dualgrad.keras.layers.lookup import Discretization as _dualgrad_keras_layers_lookup_Discretization
 from dualgrad.keras.layers.lookup import IntegerLookup as _dualgrad_keras_layers_lookup_IntegerLookup
 from dualgrad.keras.layers.lookup import StringLookup as _dualgrad_keras_layers_lookup_StringLookup
 from dualgrad.keras.layers.lookup import TextVectorization as _dualgrad_keras_layers_lookup_TextVectorization
@@ -134,7 +127,6 @@ from dualgrad.keras.layers.normalization import BatchNormalization as _dualgrad_
 from dualgrad.keras.layers.normalization import GroupNormalization as _dualgrad_keras_layers_normalization_GroupNormalization
 from dualgrad.keras.layers.normalization import LayerNormalization as _dualgrad_keras_layers_normalization_LayerNormalization
 from dualgrad.keras.layers.normalization import RMSNormalization as _dualgrad_keras_layers_normalization_RMSNormalization
-from dualgrad.keras.layers.normalization import SpectralNormalization as _dualgrad_keras_layers_normalization_SpectralNormalization
 from dualgrad.keras.layers.normalization import UnitNormalization as _dualgrad_keras_layers_normalization_UnitNormalization
 from dualgrad.keras.layers.pooling import AveragePooling1D as _dualgrad_keras_layers_pooling_AveragePooling1D
 from dualgrad.keras.layers.pooling import AveragePooling2D as _dualgrad_keras_layers_pooling_AveragePooling2D
@@ -148,7 +140,6 @@ from dualgrad.keras.layers.pooling import GlobalMaxPooling3D as _dualgrad_keras_
 from dualgrad.keras.layers.pooling import MaxPooling1D as _dualgrad_keras_layers_pooling_MaxPooling1D
 from dualgrad.keras.layers.pooling import MaxPooling2D as _dualgrad_keras_layers_pooling_MaxPooling2D
 from dualgrad.keras.layers.pooling import MaxPooling3D as _dualgrad_keras_layers_pooling_MaxPooling3D
-from dualgrad.keras.layers.preprocessing import CategoryEncoding as _dualgrad_keras_layers_preprocessing_CategoryEncoding
 from dualgrad.keras.layers.preprocessing import Identity as _dualgrad_keras_layers_preprocessing_Identity
 from dualgrad.keras.layers.preprocessing import Normalization as _dualgrad_keras_layers_preprocessing_Normalization
 from dualgrad.keras.layers.preprocessing import Rescaling as _dualgrad_keras_layers_preprocessing_Rescaling
@@ -159,8 +150,6 @@ from dualgrad.keras.layers.recurrent import RNN as _dualgrad_keras_layers_recurr
 from dualgrad.keras.layers.recurrent import SimpleRNN as _dualgrad_keras_layers_recurrent_SimpleRNN
 from dualgrad.keras.layers.recurrent import StackedRNNCells as _dualgrad_keras_layers_recurrent_StackedRNNCells
 from dualgrad.keras.layers.recurrent import TimeDistributed as _dualgrad_keras_layers_recurrent_TimeDistributed
-from dualgrad.keras.layers.shaping import ActivityRegularization as _dualgrad_keras_layers_shaping_ActivityRegularization
-from dualgrad.keras.layers.shaping import AlphaDropout as _dualgrad_keras_layers_shaping_AlphaDropout
 from dualgrad.keras.layers.shaping import Cropping1D as _dualgrad_keras_layers_shaping_Cropping1D
 from dualgrad.keras.layers.shaping import Cropping2D as _dualgrad_keras_layers_shaping_Cropping2D
 from dualgrad.keras.layers.shaping import Cropping3D as _dualgrad_keras_layers_shaping_Cropping3D
@@ -201,8 +190,6 @@ from dualgrad.keras.losses import Reduction as _dualgrad_keras_losses_Reduction
 from dualgrad.keras.losses import SparseCategoricalCrossentropy as _dualgrad_keras_losses_SparseCategoricalCrossentropy
 from dualgrad.keras.losses import SquaredHinge as _dualgrad_keras_losses_SquaredHinge
 from dualgrad.keras.metrics.decisions import AUC as _dualgrad_keras_metrics_decisions_AUC
-from dualgrad.keras.metrics.decisions import F1Score as _dualgrad_keras_metrics_decisions_F1Score
-from dualgrad.keras.metrics.decisions import FBetaScore as _dualgrad_keras_metrics_decisions_FBetaScore
 from dualgrad.keras.metrics.decisions import FalseNegatives as _dualgrad_keras_metrics_decisions_FalseNegatives
 from dualgrad.keras.metrics.decisions import FalsePositives as _dualgrad_keras_metrics_decisions_FalsePositives
 from dualgrad.keras.metrics.decisions import MeanIoU as _dualgrad_keras_metrics_decisions_MeanIoU
@@ -334,15 +321,10 @@ from dualgrad.solvers.quadrature import quad_vec as _dualgrad_solvers_quadrature
 from dualgrad.sparse.functions import add as _dualgrad_sparse_functions_add
 from dualgrad.sparse.functions import concat as _dualgrad_sparse_functions_concat
 from dualgrad.sparse.functions import expand_dims as _dualgrad_sparse_functions_expand_dims
-from dualgrad.sparse.functions import fill_empty_rows as _dualgrad_sparse_functions_fill_empty_rows
-from dualgrad.sparse.functions import maximum as _dualgrad_sparse_functions_maximum
-from dualgrad.sparse.functions import minimum as _dualgrad_sparse_functions_minimum
-from dualgrad.sparse.functions import reduce_max as _dualgrad_sparse_functions_reduce_max
 from dualgrad.sparse.functions import reduce_sum as _dualgrad_sparse_functions_reduce_sum
 from dualgrad.sparse.functions import reorder as _dualgrad_sparse_functions_reorder
 from dualgrad.sparse.functions import reshape as _dualgrad_sparse_functions_reshape
 from dualgrad.sparse.functions import retain as _dualgrad_sparse_functions_retain
-from dualgrad.sparse.functions import slice as _dualgrad_sparse_functions_slice
 from dualgrad.sparse.functions import softmax as _dualgrad_sparse_functions_softmax
 from dualgrad.sparse.functions import sparse_dense_matmul as _dualgrad_sparse_functions_sparse_dense_matmul
 from dualgrad.sparse.functions import to_dense as _dualgrad_sparse_functions_to_dense
@@ -384,7 +366,6 @@ from optim.gradient_descent import GradientDescentOptimizer as _optim_gradient_d
 from optim.keras import get as _optim_keras_get
 from optim.keras_optimizer import KerasOptimizer as _optim_keras_optimizer_KerasOptimizer
 from optim.layerwise import Lamb as _optim_layerwise_Lamb
-from optim.lion import Lion as _optim_lion_Lion
 from optim.loss_scaling import LossScaleOptimizer as _optim_loss_scaling_LossScaleOptimizer
 from optim.momentum import MomentumOptimizer as _optim_momentum_MomentumOptimizer
 from optim.momentum import SGD as _optim_momentum_SGD
@@ -487,10 +468,6 @@ from tape_api.keras.backend_random import random_normal as _tape_api_keras_backe
 from tape_api.keras.backend_random import random_uniform as _tape_api_keras_backend_random_random_uniform
 from tape_api.keras.backend_random import truncated_normal as _tape_api_keras_backend_random_truncated_normal
 from tape_api.keras.image_folders import image_dataset_from_directory as _tape_api_keras_image_folders_image_dataset_from_directory
-from tape_api.loops import foldl as foldl
-from tape_api.loops import foldr as foldr
-from tape_api.loops import map_fn as map_fn
-from tape_api.loops import scan as scan
 from tape_api.loops import while_loop as while_loop
 from tape_api.model_files import save_model as _tape_api_model_files_save_model
 from tape_api.ragged import RaggedTensor as RaggedTensor
@@ -514,10 +491,6 @@ from tape_api.recompute import recompute_grad as recompute_grad
 from tape_api.saver import Saver as _tape_api_saver_Saver
 from tape_api.sparse import SparseTensor as SparseTensor
 from tape_api.sparse import SparseTensor as _tape_api_sparse_SparseTensor
-from tape_api.sparse import embedding_lookup_sparse as _tape_api_sparse_embedding_lookup_sparse
-from tape_api.sparse import safe_embedding_lookup_sparse as _tape_api_sparse_safe_embedding_lookup_sparse
-from tape_api.sparse import segment_mean as _tape_api_sparse_segment_mean
-from tape_api.sparse import segment_sum as _tape_api_sparse_segment_sum
 from tape_api.string_parts import bytes_split as _tape_api_string_parts_bytes_split
 from tape_api.string_parts import split as _tape_api_string_parts_split
 from tape_api.symbolic import gradients as gradients
@@ -790,6 +763,8 @@ float16: _DType
 float32: _DType
 float64: _DType
 def floor(x: TensorLike, name: str | None = ...) -> Tensor: ...
+def foldl(*args: Any, **kwargs: Any) -> Any: ...
+def foldr(*args: Any, **kwargs: Any) -> Any: ...
 def gather(params: TensorLike, indices: TensorLike, validate_indices: Any = ..., axis: Any = ..., batch_dims: Any = ..., name: str | None = ...) -> Tensor: ...
 def gather_nd(params: TensorLike, indices: TensorLike, batch_dims: Any = ..., bad_indices_policy: Any = ..., name: str | None = ...) -> Tensor: ...
 def greater(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -839,8 +814,6 @@ class image:
     def grayscale_to_rgb(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def hsv_to_rgb(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def non_max_suppression(boxes: Any, scores: Any, max_output_size: Any, iou_threshold: Any = ..., score_threshold: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def pad_to_bounding_box(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -1146,7 +1119,6 @@ class _keras:
     backend: TypeAlias = _backend
     class _callbacks:
         BackupAndRestore: TypeAlias = _tape_api_backups_BackupAndRestore
-        CSVLogger: TypeAlias = _dualgrad_keras_callbacks_CSVLogger
         Callback: TypeAlias = _dualgrad_keras_callbacks_Callback
         EarlyStopping: TypeAlias = _dualgrad_keras_callbacks_EarlyStopping
         History: TypeAlias = _dualgrad_keras_callbacks_History
@@ -1219,10 +1191,8 @@ class _keras:
     initializers: TypeAlias = _initializers
     class _layers:
         Activation: TypeAlias = _dualgrad_keras_layers_core_Activation
-        ActivityRegularization: TypeAlias = _dualgrad_keras_layers_shaping_ActivityRegularization
         Add: TypeAlias = _dualgrad_keras_layers_merging_Add
         AdditiveAttention: TypeAlias = _dualgrad_keras_layers_attention_AdditiveAttention
-        AlphaDropout: TypeAlias = _dualgrad_keras_layers_shaping_AlphaDropout
         Attention: TypeAlias = _dualgrad_keras_layers_attention_Attention
         Average: TypeAlias = _dualgrad_keras_layers_merging_Average
         AveragePooling1D: TypeAlias = _dualgrad_keras_layers_pooling_AveragePooling1D
@@ -1233,8 +1203,6 @@ class _keras:
         AvgPool3D: TypeAlias = _dualgrad_keras_layers_pooling_AveragePooling3D
         BatchNormalization: TypeAlias = _dualgrad_keras_layers_normalization_BatchNormalization
         Bidirectional: TypeAlias = _dualgrad_keras_layers_recurrent_Bidirectional
-        CategoryEncoding: TypeAlias = _dualgrad_keras_layers_preprocessing_CategoryEncoding
-        CenterCrop: TypeAlias = _dualgrad_keras_layers_images_CenterCrop
         Concatenate: TypeAlias = _dualgrad_keras_layers_merging_Concatenate
         Conv1D: TypeAlias = _dualgrad_keras_layers_convolution_Conv1D
         Conv1DTranspose: TypeAlias = _dualgrad_keras_layers_convolution_Conv1DTranspose
@@ -1254,7 +1222,6 @@ class _keras:
         Dense: TypeAlias = _dualgrad_keras_layers_core_Dense
         DepthwiseConv1D: TypeAlias = _dualgrad_keras_layers_convolution_DepthwiseConv1D
         DepthwiseConv2D: TypeAlias = _dualgrad_keras_layers_convolution_DepthwiseConv2D
-        Discretization: TypeAlias = _dualgrad_keras_layers_lookup_Discretization
         Dot: TypeAlias = _dualgrad_keras_layers_merging_Dot
         Dropout: TypeAlias = _dualgrad_keras_layers_core_Dropout
         ELU: TypeAlias = _dualgrad_keras_layers_shaping_ELU
@@ -1306,13 +1273,9 @@ class _keras:
         REGISTERED: dict[Any, Any]
         RMSNormalization: TypeAlias = _dualgrad_keras_layers_normalization_RMSNormalization
         RNN: TypeAlias = _dualgrad_keras_layers_recurrent_RNN
-        RandomBrightness: TypeAlias = _dualgrad_keras_layers_images_RandomBrightness
-        RandomContrast: TypeAlias = _dualgrad_keras_layers_images_RandomContrast
-        RandomCrop: TypeAlias = _dualgrad_keras_layers_images_RandomCrop
         RandomFlip: TypeAlias = _dualgrad_keras_layers_images_RandomFlip
         RandomRotation: TypeAlias = _dualgrad_keras_layers_images_RandomRotation
         RandomTranslation: TypeAlias = _dualgrad_keras_layers_images_RandomTranslation
-        RandomZoom: TypeAlias = _dualgrad_keras_layers_images_RandomZoom
         ReLU: TypeAlias = _dualgrad_keras_layers_core_ReLU
         RepeatVector: TypeAlias = _dualgrad_keras_layers_shaping_RepeatVector
         Rescaling: TypeAlias = _dualgrad_keras_layers_preprocessing_Rescaling
@@ -1328,7 +1291,6 @@ class _keras:
         SpatialDropout1D: TypeAlias = _dualgrad_keras_layers_shaping_SpatialDropout1D
         SpatialDropout2D: TypeAlias = _dualgrad_keras_layers_shaping_SpatialDropout2D
         SpatialDropout3D: TypeAlias = _dualgrad_keras_layers_shaping_SpatialDropout3D
-        SpectralNormalization: TypeAlias = _dualgrad_keras_layers_normalization_SpectralNormalization
         StackedRNNCells: TypeAlias = _dualgrad_keras_layers_recurrent_StackedRNNCells
         StringLookup: TypeAlias = _dualgrad_keras_layers_lookup_StringLookup
         Subtract: TypeAlias = _dualgrad_keras_layers_merging_Subtract
@@ -1452,8 +1414,6 @@ class _keras:
         CategoricalCrossentropy: TypeAlias = _dualgrad_keras_metrics_means_CategoricalCrossentropy
         CategoricalHinge: TypeAlias = _dualgrad_keras_metrics_means_CategoricalHinge
         CosineSimilarity: TypeAlias = _dualgrad_keras_metrics_means_CosineSimilarity
-        F1Score: TypeAlias = _dualgrad_keras_metrics_decisions_F1Score
-        FBetaScore: TypeAlias = _dualgrad_keras_metrics_decisions_FBetaScore
         FalseNegatives: TypeAlias = _dualgrad_keras_metrics_decisions_FalseNegatives
         FalsePositives: TypeAlias = _dualgrad_keras_metrics_decisions_FalsePositives
         Hinge: TypeAlias = _dualgrad_keras_metrics_means_Hinge
@@ -1519,7 +1479,6 @@ class _keras:
         Adamax: TypeAlias = _optim_adam_Adamax
         Ftrl: TypeAlias = _optim_ftrl_Ftrl
         Lamb: TypeAlias = _optim_layerwise_Lamb
-        Lion: TypeAlias = _optim_lion_Lion
         LossScaleOptimizer: TypeAlias = _optim_loss_scaling_LossScaleOptimizer
         Nadam: TypeAlias = _optim_adam_Nadam
         Optimizer: TypeAlias = _optim_keras_optimizer_KerasOptimizer
@@ -1769,6 +1728,7 @@ class losses:
     def squared_hinge(*args: Any, **kwargs: Any) -> Any: ...
 make_ndarray = _dualgrad_files_tensors_array_of
 make_tensor_proto = _dualgrad_files_tensors_as_tensor_proto
+def map_fn(*args: Any, **kwargs: Any) -> Any: ...
 class math:
     @staticmethod
     def abs(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -2068,8 +2028,6 @@ class _metrics:
     CategoricalCrossentropy: TypeAlias = _dualgrad_keras_metrics_means_CategoricalCrossentropy
     CategoricalHinge: TypeAlias = _dualgrad_keras_metrics_means_CategoricalHinge
     CosineSimilarity: TypeAlias = _dualgrad_keras_metrics_means_CosineSimilarity
-    F1Score: TypeAlias = _dualgrad_keras_metrics_decisions_F1Score
-    FBetaScore: TypeAlias = _dualgrad_keras_metrics_decisions_FBetaScore
     FalseNegatives: TypeAlias = _dualgrad_keras_metrics_decisions_FalseNegatives
     FalsePositives: TypeAlias = _dualgrad_keras_metrics_decisions_FalsePositives
     Hinge: TypeAlias = _dualgrad_keras_metrics_means_Hinge
@@ -2152,8 +2110,6 @@ class nn:
     @staticmethod
     def crelu(features: TensorLike, axis: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def ctc_beam_search_decoder(inputs: Any, sequence_length: Any, beam_width: Any = ..., top_paths: Any = ...) -> builtins.tuple[builtins.list[Tensor], Tensor]: ...
-    @staticmethod
     def ctc_greedy_decoder(inputs: Any, sequence_length: Any, merge_repeated: Any = ..., blank_index: Any = ...) -> builtins.tuple[builtins.list[Tensor], Tensor]: ...
     @staticmethod
     def ctc_loss(labels: Any, logits: Any, label_length: Any, logit_length: Any, logits_time_major: Any = ..., unique: Any = ..., blank_index: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -2170,12 +2126,6 @@ class nn:
     def elu(features: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def embedding_lookup(params: TensorLike, ids: TensorLike, max_norm: Any = ..., partition_strategy: Any = ..., name: str | None = ...) -> Tensor: ...
-    embedding_lookup_sparse = staticmethod(_tape_api_sparse_embedding_lookup_sparse)
-    class experimental:
-        @staticmethod
-        def general_dropout(x: Any, rate: Any, uniform_sampler: Any, noise_shape: Any = ..., name: str | None = ...) -> Tensor: ...
-        @staticmethod
-        def stateless_dropout(x: Any, rate: Any, seed: Any, rng_alg: Any = ..., noise_shape: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def gelu(features: TensorLike, approximate: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -2212,7 +2162,6 @@ class nn:
     def relu(features: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def relu6(features: TensorLike, name: str | None = ...) -> Tensor: ...
-    safe_embedding_lookup_sparse = staticmethod(_tape_api_sparse_safe_embedding_lookup_sparse)
     @staticmethod
     def sampled_softmax_loss(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -2265,7 +2214,6 @@ class _optimizers:
     Adamax: TypeAlias = _optim_adam_Adamax
     Ftrl: TypeAlias = _optim_ftrl_Ftrl
     Lamb: TypeAlias = _optim_layerwise_Lamb
-    Lion: TypeAlias = _optim_lion_Lion
     LossScaleOptimizer: TypeAlias = _optim_loss_scaling_LossScaleOptimizer
     Nadam: TypeAlias = _optim_adam_Nadam
     Optimizer: TypeAlias = _optim_keras_optimizer_KerasOptimizer
@@ -2296,8 +2244,6 @@ class _random:
         def stateless_fold_in(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
         def stateless_split(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def fixed_unigram_candidate_sampler(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def fold_in(*args: Any, **kwargs: Any) -> Any: ...
     gamma = staticmethod(_tape_api_random_gamma)
@@ -2350,6 +2296,7 @@ def round(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def saturate_cast(*args: Any, **kwargs: Any) -> Any: ...
 saved_model = _tape_api_saved_model
 def scalar_mul(*args: Any, **kwargs: Any) -> Any: ...
+def scan(*args: Any, **kwargs: Any) -> Any: ...
 def scatter_nd(indices: TensorLike, updates: TensorLike, shape: Any, name: str | None = ...) -> Tensor: ...
 def searchsorted(sorted_sequence: TensorLike, values: TensorLike, side: Any = ..., out_type: Any = ..., name: str | None = ...) -> Tensor: ...
 def sequence_mask(lengths: TensorLike, maxlen: Any = ..., dtype: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -2406,19 +2353,12 @@ class _sparse:
     expand_dims = staticmethod(_dualgrad_sparse_functions_expand_dims)
     @staticmethod
     def eye(num_rows: Any, num_columns: Any = ..., dtype: Any = ..., name: str | None = ...) -> SparseTensor: ...
-    fill_empty_rows = staticmethod(_dualgrad_sparse_functions_fill_empty_rows)
     @staticmethod
     def from_dense(tensor: Any, name: str | None = ...) -> SparseTensor: ...
-    maximum = staticmethod(_dualgrad_sparse_functions_maximum)
-    minimum = staticmethod(_dualgrad_sparse_functions_minimum)
-    reduce_max = staticmethod(_dualgrad_sparse_functions_reduce_max)
     reduce_sum = staticmethod(_dualgrad_sparse_functions_reduce_sum)
     reorder = staticmethod(_dualgrad_sparse_functions_reorder)
     reshape = staticmethod(_dualgrad_sparse_functions_reshape)
     retain = staticmethod(_dualgrad_sparse_functions_retain)
-    segment_mean = staticmethod(_tape_api_sparse_segment_mean)
-    segment_sum = staticmethod(_tape_api_sparse_segment_sum)
-    slice = staticmethod(_dualgrad_sparse_functions_slice)
     softmax = staticmethod(_dualgrad_sparse_functions_softmax)
     sparse_dense_matmul = staticmethod(_dualgrad_sparse_functions_sparse_dense_matmul)
     to_dense = staticmethod(_dualgrad_sparse_functions_to_dense)

@@ -6,7 +6,7 @@ Without a seed each call draws other numbers, as ``tf.random.normal`` does; Kera
 from __future__ import annotations
 
 from dualgrad.frontend import initializers
-from tape_api.keras.host import host
+from tape_api.keras_host import host
 
 
 class random_normal_initializer(initializers.RandomNormal):

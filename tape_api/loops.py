@@ -27,7 +27,6 @@ from engine.core.variable import Variable
 from engine.function_transforms import open_levels
 from engine.ops.shape import stop_gradient
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
-from engine.runtime.public_names import named
 from tape_api.library import root as tf
 from tape_api.own_values import apart, kept_apart, marks
 from tape_api.random import counted_apart
@@ -243,42 +242,9 @@ def _looked_at(
     return after, nest.map_structure(repeated, result)
 
 
-def map_fn(
-    fn: Callable[[Any], Any],
-    elems: Any,
-    dtype: Any = None,
-    parallel_iterations: int | None = None,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    infer_shape: bool = True,
-    name: str | None = None,
-    fn_output_signature: Any = None,
-) -> Any:
-    """`fn` applied to each row of `elems` (a tensor or a structure of them), the results stacked.
-
-    Parameters
-    ----------
-    fn : callable
-        ``fn(row)`` returns a tensor or a structure of tensors.
-    elems : tensor or structure of tensors
-        Of the same first dimension.
-    dtype, fn_output_signature : DType or structure of these, optional
-        The dtypes of the results, which must agree; known from `fn` without it.
-    parallel_iterations, swap_memory, infer_shape
-        Accepted for compatibility.
-    back_prop : bool
-        If False, the result counts as a constant in gradients.
-    name : str, optional
-
-    Examples
-    --------
-    >>> import tape_api as tf
-    >>> tf.map_fn(lambda row: row * row, tf.constant([1.0, 2.0])).numpy()
-    array([1., 4.], dtype=float32)
-    """
+def _mapped(fn: Callable[[Any], Any], elems: Any, declared: Any, back_prop: bool, name: str | None) -> Any:
     nest.require_callable("map_fn", "fn", fn)
     (fn,) = counted_apart(fn)
-    declared = dtype if dtype is not None else fn_output_signature
     return _as_op(
         lambda: rows.map_fn(HOST, fn, elems, declared, back_prop, name),
         lambda: _mapped_in_python(fn, elems, declared, back_prop),
@@ -331,7 +297,7 @@ def _step(name: str, fn: Callable[[Any, Any], Any], state: Any, row: Any) -> Str
 
 
 def _folded(
-    name: str, fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, back_prop: bool, backwards: bool,
+    name: str, fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, back_prop: bool, scope: str | None,
     max_bytes: int | None,
 ) -> Structure[Any]:  # fmt: skip
     nest.require_callable(name, "fn", fn)
@@ -342,7 +308,7 @@ def _folded(
             # any row shows how the result looks
             row = nest.map_structure(lambda x: x[0], elems)
             return _step(name, fn, row if initializer is None else initializer, row)
-        (_, state), left = _started(name, fn, elems, initializer, backwards)
+        (_, state), left = _started(name, fn, elems, initializer, name == "foldr")
         if left and initializer is not None:
             # a Python number meets the first row as one, and takes its dtype
             state = nest.map_structure(lambda x, own: x if type(x) in (int, float) else own, initializer, state)
@@ -351,46 +317,13 @@ def _folded(
             state = apart(_step(name, fn, state, row), before)
         return _finished(state, back_prop)
 
-    return _as_op(lambda: rows.fold(HOST, name, fn, elems, initializer, back_prop, None, max_bytes), python, max_bytes)
+    return _as_op(lambda: rows.fold(HOST, name, fn, elems, initializer, back_prop, scope, max_bytes), python, max_bytes)
 
 
-def _fold(public: str, backwards: bool, doc: str) -> Callable[..., Any]:
-    def fold(
-        fn: Callable[[Any, Any], Any],
-        elems: Any,
-        initializer: Any = None,
-        parallel_iterations: int = 10,
-        back_prop: bool = True,
-        swap_memory: bool = False,
-        name: str | None = None,
-        max_bytes: int | None = None,
-    ) -> Any:
-        return _folded(public, fn, elems, initializer, back_prop, backwards, max_bytes)
-
-    return named(fold, public, doc)
-
-
-foldl = _fold(
-    "foldl",
-    False,
-    "``fn(... fn(fn(initializer, first row), second row) ...)``; by default the first row is the initializer.",
-)
-foldr = _fold("foldr", True, "`foldl` from the last row to the first.")
-
-
-def scan(
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    infer_shape: bool = True,
-    reverse: bool = False,
-    name: str | None = None,
-    max_bytes: int | None = None,
-) -> Any:
-    """All intermediate results of `foldl` (of `foldr` if `reverse`), stacked; `max_bytes` as in `while_loop`."""
+def _scan(
+    fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, back_prop: bool, reverse: bool, name: str | None,
+    max_bytes: int | None,
+) -> Any:  # fmt: skip
     nest.require_callable("scan", "fn", fn)
     (fn,) = counted_apart(fn)
     return _as_op(
@@ -416,3 +349,6 @@ def _scan_in_python(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any,
     if not results:
         return nest.map_structure(lambda x: tf.stack([x])[:0], start)
     return _finished(_stacked(results[:: -1 if reverse else 1]), back_prop)
+
+
+map_fn, scan, foldl, foldr = rows.offered(__name__, _mapped, _scan, _folded)

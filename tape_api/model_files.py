@@ -28,7 +28,7 @@ from engine.core import nest
 from engine.runtime.errors import DataLossError, InvalidArgumentError
 from optim import schedules
 from tape_api import weight_files
-from tape_api.keras.host import host
+from tape_api.keras_host import host
 
 _OURS = f"{host.package}.keras"
 _VERSION = "3.5.0"  # whose layout this is

@@ -281,59 +281,13 @@ def container(container_name: str) -> Any:
 # ---- initial values, as TensorFlow 1 draws them ----------------------------------------------------------------------
 
 
-class random_uniform_initializer(initializers.RandomUniform):
-    """Uniform in [minval, maxval), by default in [0, 1)."""
-
-    source = random
-
-    def __init__(
-        self, minval: float = 0.0, maxval: float | None = None, seed: Any = None, dtype: Any = float32
-    ) -> None:
-        super().__init__(minval, 1.0 if maxval is None else maxval, seed)
-
-
-class random_normal_initializer(initializers.RandomNormal):
-    """Normally distributed, by default with standard deviation 1."""
-
-    source = random
-
-    def __init__(self, mean: float = 0.0, stddev: float = 1.0, seed: Any = None, dtype: Any = float32) -> None:
-        super().__init__(mean, stddev, seed)
-
-
-class truncated_normal_initializer(initializers.TruncatedNormal):
-    """Normally distributed, no further than two standard deviations from the mean."""
-
-    source = random
-
-    def __init__(self, mean: float = 0.0, stddev: float = 1.0, seed: Any = None, dtype: Any = float32) -> None:
-        super().__init__(mean, stddev, seed)
-
-
-class variance_scaling_initializer(initializers.VarianceScaling):
-    """Numbers whose variance depends on the shape."""
-
-    source = random
-
-    def __init__(
-        self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal", seed: Any = None,
-        dtype: Any = float32,
-    ) -> None:  # fmt: skip
-        super().__init__(scale, mode, "truncated_normal" if distribution == "normal" else distribution, seed)
-
-
-class glorot_uniform_initializer(variance_scaling_initializer):
-    """Uniform, scaled by the mean of inputs and outputs."""
-
-    def __init__(self, seed: Any = None, dtype: Any = float32) -> None:
-        super().__init__(1.0, "fan_avg", "uniform", seed)
-
-
-class glorot_normal_initializer(variance_scaling_initializer):
-    """Normally distributed, scaled by the mean of inputs and outputs."""
-
-    def __init__(self, seed: Any = None, dtype: Any = float32) -> None:
-        super().__init__(1.0, "fan_avg", "truncated_normal", seed)
+_made = initializers.version1(__name__, random)
+random_uniform_initializer = _made("random_uniform_initializer", initializers.UnitUniform)
+random_normal_initializer = _made("random_normal_initializer", initializers.UnitNormal)
+truncated_normal_initializer = _made("truncated_normal_initializer", initializers.UnitTruncatedNormal)
+variance_scaling_initializer = _made("variance_scaling_initializer", initializers.VarianceScaling)
+glorot_uniform_initializer = _made("glorot_uniform_initializer", initializers.GlorotUniform)
+glorot_normal_initializer = _made("glorot_normal_initializer", initializers.GlorotNormal)
 
 
 # ---- small things ----------------------------------------------------------------------------------------------------

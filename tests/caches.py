@@ -22,7 +22,6 @@ _FOREVER = frozenset({"cache", "lru_cache"})
 OTHERS: dict[str, dict[str, str]] = {
     "work of one call, gone with the object that does it": {
         "dualgrad/autograph/analysis.py": "closures",
-        "dualgrad/extras/ops/ctc.py": "children",
         "dualgrad/files/bundle.py": "_shards _slices entries",
         "dualgrad/files/v1.py": "entries",
         "dualgrad/graph_functions/writing.py": "_handles",
@@ -158,7 +157,6 @@ OTHERS: dict[str, dict[str, str]] = {
         "dualgrad/keras/callbacks.py": "history",
         "dualgrad/keras/compiled.py": "_means",
         "dualgrad/keras/metrics/decisions.py": "_kept",
-        "dualgrad/keras/preprocessing/text.py": "index_word word_index",
         "dualgrad/keras/progress.py": "_values",
         "engine/jacobian/views/fixed_patterns.py": "_triangles",
         "graph_api/graph.py": "_by_name _collections _names_in_use _overrides kept_out scope_counts variable_store",

@@ -55,10 +55,6 @@ VALUES: dict[str, tuple[Call, tuple[Any, ...]]] = {
     "saturated-complex": (lambda tf: tf.saturate_cast(np.array([1e300 - 1e300j, np.inf, 2j]), tf.complex64), ()),
     "saturated-wide-complex": (lambda tf: tf.saturate_cast(np.array([np.inf, -2j], "complex64"), tf.complex128), ()),
     "saturated-to-complex": (lambda tf: tf.saturate_cast(np.array([1e300, -np.inf, 2.0]), tf.complex64), ()),
-    "stateless dropout": (lambda tf, x: tf.nn.experimental.stateless_dropout(x, 0.3, [1, 2]), (X,)),
-    "general dropout": (
-        lambda tf, x: tf.nn.experimental.general_dropout(x, 0.5, lambda shape, dtype: tf.ones(shape, dtype) / 4), (X,)
-    ),
     "scaled": (lambda tf, x: tf.nn.scale_regularization_loss(x), (X,)),
 }  # fmt: skip
 
@@ -129,10 +125,3 @@ def test_scale_of_units() -> None:
         session.run(tf.global_variables_initializer())
         drawn = session.run(w)
     assert 0.98 < np.abs(drawn).max() / (1.43 * 0.1) <= 1
-
-
-def test_another_algorithm_of_draws_is_not_ignored() -> None:
-    with pytest.raises(Exception, match="threefry"):
-        tape_api.nn.experimental.stateless_dropout(X, 0.5, [1, 2], rng_alg="threefry")
-    with pytest.raises(Exception, match="general_dropout: argument `x`"):
-        tape_api.nn.experimental.stateless_dropout([1, 2], 0.5, [1, 2])

@@ -42,8 +42,6 @@ VERSION1 = {
     "too-short": lambda tf, x: tf.nn.ctc_loss(sparse(tf), x, [2, 5, 4], ignore_longer_outputs_than_inputs=True),
     "greedy": lambda tf, x: decoded(tf, tf.nn.ctc_greedy_decoder(x, TIMES)),
     "greedy-all": lambda tf, x: decoded(tf, tf.nn.ctc_greedy_decoder(x, TIMES, merge_repeated=False)),
-    "beam": lambda tf, x: decoded(tf, tf.nn.ctc_beam_search_decoder(x, TIMES, 30, 2, False)),
-    "beam-narrow": lambda tf, x: decoded(tf, tf.nn.ctc_beam_search_decoder(x, TIMES, 2)),
     "edit_distance": lambda tf, x: (tf.edit_distance(sparse(tf), sparse(tf, [[0, 0], [2, 1]], [0, 1], [3, 2])), x),
     "edits": lambda tf, x: (tf.edit_distance(sparse(tf), sparse(tf, [[0, 0]], [9], [1, 1]), normalize=False), x),
 }
@@ -60,7 +58,6 @@ BOTH = {
     "dense": dense_loss,
     "batch_cost": batch_cost,
     "greedy": VERSION1["greedy"],
-    "beam": lambda tf, x: decoded(tf, tf.nn.ctc_beam_search_decoder(x, TIMES, 30, 2)),
     "edit_distance": VERSION1["edit_distance"],
 }
 
@@ -114,8 +111,6 @@ def test_what_is_refused() -> None:
             tf.nn.ctc_loss([[1]], x, TIMES)
         with pytest.raises(ValueError, match="rank 3"):
             tf.nn.ctc_greedy_decoder(tf.ones([2, 2]), [2])
-        with pytest.raises(ValueError, match="top_paths"):
-            tf.nn.ctc_beam_search_decoder(x, TIMES, beam_width=2, top_paths=3)
         with pytest.raises(InvalidArgumentError, match="sequence_length"):
             session.run(tf.nn.ctc_greedy_decoder(x, [9, 1, 1])[1])
         with pytest.raises(TypeError, match="dtypes"):

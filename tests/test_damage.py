@@ -193,13 +193,11 @@ def test_a_configuration_of_a_model_larger_than_the_limit(h5py: Any, tmp_path: P
         keras.models.load_model(tmp_path / "m.h5")
 
 
-def test_texts_that_are_no_model_and_no_tokenizer() -> None:
+def test_texts_that_are_no_model() -> None:
     good = net().to_json()
     for text in ("{", "[]", "3", "null", '{"class_name": "Sequential", "config": 3, "module": "keras"}', good[:-20]):
         with pytest.raises(DataLossError, match="model_from_json: the text"):
             keras.models.model_from_json(text)
-        with pytest.raises(DataLossError, match="tokenizer_from_json: the text"):
-            keras.preprocessing.text.tokenizer_from_json(text)
 
 
 # ---- checkpoints -----------------------------------------------------------------------------------------------------

@@ -260,18 +260,3 @@ def test_draws_by_a_seed_are_those_of_the_seeds_numbers() -> None:
     with graph_api.Graph().as_default(), graph_api.Session() as session:
         built = session.run(graph_api.image.stateless_random_crop(image.numpy(), [2, 2, 3], seed))
     np.testing.assert_array_equal(built, tf.image.stateless_random_crop(image, [2, 2, 3], seed))
-
-
-def test_boxes_that_overlap_less_are_kept() -> None:
-    boxes = [[0.0, 0.0, 1.0, 1.0], [0.0, 0.1, 1.0, 1.1], [2.0, 2.0, 3.0, 3.0], [1.0, 1.1, 0.0, 0.1]]
-    scores = [0.9, 0.95, 0.1, 0.5]
-    for tf in (tape_api, graph_api):
-        with graph_api.Graph().as_default(), graph_api.Session() as session:
-            kept = [
-                tf.image.non_max_suppression(boxes, scores, 4),
-                tf.image.non_max_suppression(boxes, scores, 1),
-                tf.image.non_max_suppression(boxes, scores, 4, score_threshold=0.2),
-                tf.image.non_max_suppression(boxes, scores, 4, iou_threshold=0.9),
-            ]
-            kept = session.run(kept) if tf is graph_api else [k.numpy() for k in kept]
-        assert [k.tolist() for k in kept] == [[1, 2], [1], [1], [1, 0, 2]]

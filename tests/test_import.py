@@ -265,6 +265,36 @@ def test_a_name_that_the_package_has_not_is_told() -> None:
         _ = dualgrad.gradients
 
 
+# What a floor stands on is loaded before it, once: imports go down, so a circle lies within a floor.
+ALONE = """
+import importlib, os
+from tests.test_house import MODULES, floor
+wrong, floors = [], {}
+for name in MODULES:
+    floors.setdefault(floor(name), []).append(name)
+for _, names in sorted(floors.items()):
+    names = [name for name in names if not name.endswith("__main__")]
+    for name in names:
+        child = os.fork()
+        if not child:
+            try:
+                importlib.import_module(name)
+            except BaseException as error:
+                print(name, repr(error))
+                os._exit(1)
+            os._exit(0)
+        wrong += [name] * (os.waitpid(child, 0)[1] != 0)
+    for name in set(names) - set(wrong):
+        importlib.import_module(name)
+print(wrong)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a fresh interpreter for each module takes minutes")
+def test_every_module_can_be_imported_first() -> None:
+    assert said(ALONE) == "[]"
+
+
 # ---- under the package's name, and beside files of the same names ----------------------------------------------------
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import graph_api
+from dualgrad.frontend.absent import reason
 
 USED = {
     "graph_api": """
@@ -196,3 +197,40 @@ def test_a_part_of_a_part_says_what_is_missing(path: str, said: str) -> None:
     parent, _, name = path.rpartition(".")
     with pytest.raises(AttributeError, match=re.escape(said)):
         getattr(importlib.import_module(parent), name)
+
+
+TAKEN_OUT = {
+    "graph_api": """
+    contrib.crf.crf_log_likelihood contrib.layers.summarize_tensor contrib.metrics.streaming_auc
+    contrib.rnn.LSTMBlockCell image.non_max_suppression keras.callbacks.CSVLogger keras.layers.AlphaDropout
+    keras.layers.CategoryEncoding keras.layers.Discretization keras.layers.RandomZoom keras.metrics.F1Score
+    keras.preprocessing.text.Tokenizer metrics.mean_relative_error metrics.mean_tensor metrics.percentage_below
+    metrics.precision_at_k metrics.precision_at_top_k metrics.recall_at_thresholds
+    metrics.sensitivity_at_specificity nn.ctc_beam_search_decoder nn.ctc_beam_search_decoder_v2
+    nn.embedding_lookup_sparse nn.experimental.general_dropout nn.fixed_unigram_candidate_sampler
+    nn.safe_embedding_lookup_sparse sparse.fill_empty_rows sparse.maximum sparse.reduce_max sparse.segment_sum
+    sparse.slice sparse_fill_empty_rows sparse_minimum sparse_reduce_max sparse_segment_mean sparse_slice
+    """,
+    "tape_api": """
+    image.non_max_suppression keras.callbacks.CSVLogger keras.layers.ActivityRegularization
+    keras.layers.SpectralNormalization keras.metrics.FBetaScore keras.optimizers.Lion
+    keras.preprocessing.text.Tokenizer nn.ctc_beam_search_decoder nn.embedding_lookup_sparse
+    nn.experimental.stateless_dropout random.fixed_unigram_candidate_sampler sparse.fill_empty_rows sparse.minimum
+    sparse.segment_mean
+    """,
+}
+"""Names that were here, and that no program counted uses."""
+
+
+@pytest.mark.parametrize("front_end", TAKEN_OUT)
+def test_what_was_taken_out_says_what_to_use(front_end: str) -> None:
+    for name in TAKEN_OUT[front_end].split():
+        *parts, last = name.split(".")
+        here: Any = importlib.import_module(front_end)
+        for part in parts:
+            if (inner := getattr(here, part, None)) is None:
+                last = part
+                break
+            here = inner
+        with pytest.raises(AttributeError, match=re.escape(str(reason(name)))):
+            getattr(here, last)

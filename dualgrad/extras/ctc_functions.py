@@ -200,40 +200,6 @@ def ctc_greedy_decoder(
     return [tf.SparseTensor(*parts)], total
 
 
-def old_ctc_beam_search_decoder(
-    tf: Any, inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1, merge_repeated: bool = True
-) -> tuple[list[Any], Operand]:
-    """The best labelings, found by following the `beam_width` best beginnings.
-
-    Returns
-    -------
-    decoded : list of SparseTensor, one for each of `top_paths`
-        With `merge_repeated` equal neighbors in a labeling are one, as in TensorFlow 1.
-    log_probability : tensor, shape (batch, top_paths)
-    """
-    inputs = _ranked(tf, "ctc_beam_search_decoder", inputs)
-    if not 1 <= top_paths <= beam_width:
-        raise ValueError(
-            f"ctc_beam_search_decoder: top_paths must be in [1, beam_width = {beam_width}], got {top_paths}"
-        )
-    params = {"width": beam_width, "paths": top_paths, "merge": merge_repeated}
-    *parts, total = ctc.beam_op(inputs, tf.cast(sequence_length, tf.int32), **params)
-    return [tf.SparseTensor(*parts[i : i + 3]) for i in range(0, len(parts), 3)], total
-
-
-def ctc_beam_search_decoder(
-    tf: Any, inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
-) -> tuple[list[Any], Operand]:
-    """The best labelings, found by following the `beam_width` best beginnings.
-
-    Returns
-    -------
-    decoded : list of SparseTensor, one for each of `top_paths`
-    log_probability : tensor, shape (batch, top_paths)
-    """
-    return old_ctc_beam_search_decoder(tf, inputs, sequence_length, beam_width, top_paths, False)
-
-
 def edit_distance(tf: Any, hypothesis: Any, truth: Any, normalize: bool = True, name: str | None = None) -> Operand:
     """How many insertions, deletions and replacements lie between the rows of two sparse tensors.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,21 +31,6 @@ def functions(tf: Any, drawn: Drawn, by_default: str) -> dict[str, Callable[...,
 
 
 # ---- samplers --------------------------------------------------------------------------------------------------------
-
-
-def _unigram_weights(
-    range_max: int, vocab_file: str, distortion: float, reserved: int, unigrams: Sequence[float]
-) -> list[float]:
-    """The weights of `fixed_unigram_candidate_sampler`."""
-    if bool(vocab_file) == bool(len(unigrams)):
-        raise ValueError("fixed_unigram_candidate_sampler: give either `vocab_file` or `unigrams`")
-    if vocab_file:
-        with open(vocab_file, encoding="utf-8") as file:
-            unigrams = [float(line.rpartition(",")[2]) for line in file if line.strip()]
-    weights = [0.0] * reserved + [float(u) ** distortion for u in unigrams]
-    if len(weights) != range_max:
-        raise ValueError(f"fixed_unigram_candidate_sampler: {len(weights)} weights for {range_max} classes")
-    return weights
 
 
 def _samplers(tf: Any, drawn: Drawn) -> dict[str, Callable[..., Any]]:
@@ -78,22 +63,7 @@ def _samplers(tf: Any, drawn: Drawn) -> dict[str, Callable[..., Any]]:
         weights = np.ones(range_max)
         return sampler(true_classes, num_sampled, unique, range_max, weights, seed, name or "UniformCandidateSampler")
 
-    def fixed_unigram_candidate_sampler(
-        true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, vocab_file: str = "",
-        distortion: float = 1.0, num_reserved_ids: int = 0, num_shards: int = 1, shard: int = 0,
-        unigrams: Sequence[float] = (), seed: Any = None, name: str | None = None,
-    ) -> tuple[Operand, Operand, Operand]:  # fmt: skip
-        """Classes drawn with given weights to the power `distortion`; results as of `log_uniform_candidate_sampler`.
-
-        The file `vocab_file` has a line for each class that ends in a comma and its weight, in place of `unigrams`.
-        """
-        if num_shards != 1 or shard:
-            raise ValueError("fixed_unigram_candidate_sampler: the classes are in one part: num_shards must be 1")
-        weights = _unigram_weights(range_max, vocab_file, distortion, num_reserved_ids, unigrams)
-        label = name or "FixedUnigramCandidateSampler"
-        return sampler(true_classes, num_sampled, unique, range_max, weights, seed, label)
-
-    made: list[Any] = [log_uniform_candidate_sampler, uniform_candidate_sampler, fixed_unigram_candidate_sampler]
+    made: list[Any] = [log_uniform_candidate_sampler, uniform_candidate_sampler]
     return {f.__name__: f for f in made}
 
 

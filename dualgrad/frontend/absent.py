@@ -38,15 +38,36 @@ distribute.cluster_resolver.UnionResolver | put all addresses into one SimpleClu
 contrib.opt.LookaheadOptimizer | keep a copy of the variables, and assign to both every few steps
 keras.layers.Hashing keras.layers.HashedCrossing | layers that hash are out of scope: use StringLookup, IntegerLookup,
  or strings.to_hash_bucket_fast before
+keras.layers.Discretization | use searchsorted of the ends of bins before
+keras.layers.CategoryEncoding | use one_hot, and reduce_sum of it along the words
+keras.layers.* | vary images by functions of image, in Dataset.map: random_brightness, random_contrast, random_crop,
+ crop_and_resize | RandomBrightness RandomContrast RandomCrop RandomZoom CenterCrop
+keras.preprocessing.text | removed from Keras 3: use keras.layers.TextVectorization
+keras.callbacks.CSVLogger | write `logs` in on_epoch_end of a Callback of your own
+keras.optimizers.Lion | out of scope, for want of use: write it as a subclass of keras.optimizers.Optimizer
+nn.experimental | use nn.dropout, or random.stateless_uniform and where
+nn.fixed_unigram_candidate_sampler random.fixed_unigram_candidate_sampler | draw classes with random.categorical
+contrib.layers.summarize_* | use summary.histogram | tensor tensors collection activations
 keras.layers.ConvLSTM1D keras.layers.ConvLSTM2D keras.layers.ConvLSTM3D keras.layers.GroupQueryAttention
- keras.losses.Dice keras.losses.Tversky keras.losses.dice keras.losses.tversky keras.metrics.PrecisionAtRecall
- keras.metrics.R2Score keras.metrics.RecallAtPrecision keras.metrics.SensitivityAtSpecificity
- keras.metrics.SpecificityAtSensitivity | out of scope, for want of use: write it as a subclass
+ keras.layers.AlphaDropout keras.layers.ActivityRegularization keras.layers.SpectralNormalization keras.metrics.F1Score
+ keras.metrics.FBetaScore keras.losses.Dice keras.losses.Tversky keras.losses.dice keras.losses.tversky
+ keras.metrics.PrecisionAtRecall keras.metrics.R2Score keras.metrics.RecallAtPrecision
+ keras.metrics.SensitivityAtSpecificity keras.metrics.SpecificityAtSensitivity | out of scope, for want of use: write
+ it as a subclass
 train.Supervisor | supervisors are out of scope: use train.MonitoredTrainingSession, or Session and Saver
 contrib.training.HParams | hyperparameters are out of scope: use argparse.Namespace, or types.SimpleNamespace
 contrib.seq2seq | beam search and attention are out of scope: decode with BasicDecoder, or write a while_loop
 contrib.legacy_seq2seq nn.seq2seq | sequence-to-sequence decoders are out of scope: write the loop with nn.raw_rnn,
  while_loop or scan
+contrib.crf | conditional random fields are out of scope: write the sum over paths with scan and reduce_logsumexp
+metrics.*_at_k metrics.*_at_top_k | of ranks nothing is added up: use math.top_k or nn.in_top_k, and metrics.mean of
+ the hits | precision recall average_precision sparse_precision sparse_average_precision
+metrics.*_at_thresholds metrics.*_at_sensitivity metrics.*_at_specificity | use metrics.auc, or metrics.precision and
+ metrics.recall of predictions above each threshold | precision recall true_positives false_positives true_negatives
+ false_negatives sensitivity specificity
+metrics.mean_* | use metrics.mean of what is computed for each element | relative_error cosine_distance tensor
+contrib.metrics | use those of metrics, which take the labels first
+metrics.percentage_below | use metrics.mean of less(values, threshold)
 contrib.rnn | of cells there are those of nn.rnn_cell: put layers around them, and stack them with MultiRNNCell
 contrib.slim.nets | ready-made networks are out of scope: build them with layers or contrib.slim
 keras.models.load_model | in graphs: build the model by its own code, and keep variables with train.Saver
@@ -77,10 +98,16 @@ io.serialize_many_sparse io.deserialize_many_sparse serialize_many_sparse deseri
  tensors one by one with io.serialize_sparse, or as features of train.Example
 sparse.to_indicator sparse_to_indicator | use scatter_nd, or one_hot and reduce_any
 sparse.reset_shape sparse_reset_shape | make SparseTensor(x.indices, x.values, shape)
-sparse.split sparse_split | use sparse.slice for each part
-sparse.segment_sqrt_n sparse_segment_sqrt_n | gather rows, and use unsorted_segment_sqrt_n
-sparse.reduce_sum_sparse sparse.reduce_max_sparse sparse_reduce_sum_sparse sparse_reduce_max_sparse | reduce the values
- by their rows with unsorted_segment_sum or _max
+sparse.split sparse_split sparse.slice sparse_slice | use sparse.retain for each part
+sparse.segment_* sparse_segment_* | gather rows, and use unsorted_segment_* | sum mean sqrt_n
+sparse.reduce_* sparse_reduce_* | reduce the values by their rows with unsorted_segment_sum or _max | sum_sparse
+ max_sparse max
+sparse.* sparse_* | compute with the values, and what lies at their rows, by unsorted_segment_max and _sum; or with
+ sparse.to_dense | maximum minimum fill_empty_rows
+nn.embedding_lookup_sparse nn.safe_embedding_lookup_sparse | use unsorted_segment_sum of nn.embedding_lookup(params,
+ ids.values), by ids.indices[:, 0]
+nn.ctc_beam_search_decoder nn.ctc_beam_search_decoder_v2 | search is out of scope: use nn.ctc_greedy_decoder
+image.non_max_suppression | choose boxes with NumPy, in py_function
 op_scope variable_op_scope | use name_scope and variable_scope with `values`
 no_regularizer | leave `regularizer` out
 convert_to_tensor_or_indexed_slices | use convert_to_tensor, unless it is an IndexedSlices already

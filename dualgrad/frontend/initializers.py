@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -296,3 +296,35 @@ class Identity(Initializer):
         if len(shape) != 2:
             raise ValueError(f"Identity: the shape must have rank 2, got {shape}")
         return cast(np.float64(self.gain) * eye(*shape, dtype=float64), dtype)
+
+
+# ---- TensorFlow 1 ----------------------------------------------------------------------------------------------------
+
+
+class UnitUniform(RandomUniform):
+    """Uniform on [minval, maxval), by default on [0, 1)."""
+
+    def __init__(
+        self, minval: float = 0.0, maxval: float | None = None, seed: int | None = None, dtype: Any = None
+    ) -> None:
+        super().__init__(minval, 1.0 if maxval is None else maxval, seed, dtype)
+
+
+class UnitNormal(RandomNormal):
+    """Normal with the given mean and standard deviation, by default 0 and 1."""
+
+    def __init__(self, mean: float = 0.0, stddev: float = 1.0, seed: int | None = None, dtype: Any = None) -> None:
+        super().__init__(mean, stddev, seed, dtype)
+
+
+class UnitTruncatedNormal(UnitNormal, TruncatedNormal):
+    """Normal, but values further than two standard deviations (by default 1) from the mean are drawn again."""
+
+
+def version1(module: str, source: Any) -> Callable[[str, type[Initializer]], Any]:
+    """A maker of classes under TensorFlow 1's names, for a module, which draw from a front end's random functions."""
+
+    def made(name: str, kind: type[Initializer]) -> Any:
+        return type(name, (kind,), {"__doc__": kind.__doc__, "__module__": module, "source": source})
+
+    return made

@@ -19,7 +19,6 @@ contrib | contrib.* | all_reduce autograph batching bayesflow bigtable boosted_t
  opt optimizer_v2 periodic_resample predictor proto quantization quantize receptive_field recurrent reduce_slice_ops
  resampler rnn rpc saved_model seq2seq session_bundle signal slim solvers sparsemax specs staging stat_summarizer
  stateless summary tensor_forest tensorboard tensorrt testing text tfprof timeseries tpu training util
-contrib.crf.python.ops | contrib.crf | crf
 contrib.data.python.ops | contrib.data | batching grouping interleave_ops readers shuffle_ops sliding threadpool
 contrib.eager.python | contrib.eager | tfe
 contrib.framework.python | contrib.framework | ops

@@ -203,17 +203,6 @@ def expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> Spa
     return type(sp)(indices, sp.values, shape)
 
 
-def slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
-    """The part of it that begins at `start`, of shape `size` at most."""
-    sp = sparse("slice", sp_input)
-    tf = sp.tf
-    begin, extent = (tf.cast(tf.convert_to_tensor(v), tf.int64) for v in (start, size))
-    shape = tf.maximum(tf.minimum(extent, sp.dense_shape - begin), tf.zeros_like(begin))
-    inside = tf.logical_and(tf.greater_equal(sp.indices, begin), tf.less(sp.indices, begin + shape))
-    kept = retain(sp, tf.reduce_all(inside, 1))
-    return type(sp)(kept.indices - begin, kept.values, shape)
-
-
 def concat(
     axis: Any, sp_inputs: Sequence[Any], expand_nonconcat_dims: bool = False, name: str | None = None
 ) -> SparseTensor:
@@ -253,33 +242,7 @@ def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
     return _taken(sp, sp.tf.reshape(sp.tf.where(keep), [-1]))
 
 
-def fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) -> tuple[SparseTensor, Any]:
-    """The same with an element at the beginning of each row that has none, and which rows these are."""
-    sp = sparse("fill_empty_rows", sp_input).checked()
-    tf = sp.tf
-    rows = sp.dense_shape[0]
-    taken = tf.math.unsorted_segment_sum(tf.ones_like(sp.indices[:, 0]), sp.indices[:, 0], rows)
-    empty = tf.equal(taken, tf.zeros_like(taken))
-    new = tf.cast(tf.where(empty), tf.int64)
-    new = tf.concat([new, tf.zeros([tf.size(new), sp.rank - 1], tf.int64)], 1)
-    fill = tf.broadcast_to(tf.convert_to_tensor(default_value, dtype=sp.dtype), tf.shape(new)[:1])
-    indices, values = tf.concat([sp.indices, new], 0), tf.concat([sp.values, fill], 0)
-    return reorder(type(sp)(indices, values, sp.dense_shape)), empty
-
-
 # ---- arithmetic ------------------------------------------------------------------------------------------------------
-
-
-def _union(name: str, a: SparseTensor, b: SparseTensor) -> tuple[SparseTensor, Any, Any, Any]:
-    """Zero wherever one of the two has an element; the values of each there; how many of them have one."""
-    a, tf = _same_shapes(name, a, b), a.tf
-    flat = [_flat(tf, x.indices, a.dense_shape) for x in (a, b)]
-    distinct, at, count = _grouped(tf, tf.concat(flat, 0))
-    left = tf.size(a.values)
-    x = tf.math.unsorted_segment_sum(a.values, at[:left], count)
-    y = tf.math.unsorted_segment_sum(b.values, at[left:], count)
-    have = tf.math.unsorted_segment_sum(tf.ones_like(at), at, count)
-    return type(a)(_places(tf, distinct, a.dense_shape), tf.zeros_like(x), a.dense_shape), x, y, have
 
 
 def add(a: Any, b: Any, threshold: Any = 0) -> Operand | SparseTensor:
@@ -293,24 +256,17 @@ def add(a: Any, b: Any, threshold: Any = 0) -> Operand | SparseTensor:
     tf = a.tf
     if not isinstance(b, SparseTensor):
         return tf.tensor_scatter_nd_add(tf.convert_to_tensor(b, dtype=a.dtype), a.indices, a.values)
-    union, x, y, have = _union("sparse.add", a, b)
-    total = union.with_values(x + y)
+    a = _same_shapes("sparse.add", a, b)
+    distinct, at, count = _grouped(tf, tf.concat([_flat(tf, x.indices, a.dense_shape) for x in (a, b)], 0))
+    left = tf.size(a.values)
+    x = tf.math.unsorted_segment_sum(a.values, at[:left], count)
+    y = tf.math.unsorted_segment_sum(b.values, at[left:], count)
+    have = tf.math.unsorted_segment_sum(tf.ones_like(at), at, count)
+    total = type(a)(_places(tf, distinct, a.dense_shape), x + y, a.dense_shape)
     if isinstance(threshold, (int, float)) and threshold == 0:
         return total
     size = tf.abs(total.values)
     return retain(total, tf.logical_or(tf.less(have, 2), tf.greater_equal(size, tf.cast(threshold, size.dtype))))
-
-
-def maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
-    """The larger elements of two, wherever one of them has one."""
-    union, x, y, _ = _union("sparse.maximum", sparse("maximum", sp_a), sparse("maximum", sp_b))
-    return union.with_values(union.tf.maximum(x, y))
-
-
-def minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
-    """The smaller elements of two, wherever one of them has one."""
-    union, x, y, _ = _union("sparse.minimum", sparse("minimum", sp_a), sparse("minimum", sp_b))
-    return union.with_values(union.tf.minimum(x, y))
 
 
 def sparse_dense_matmul(
@@ -355,62 +311,22 @@ def sparse_dense_matmul(
     return tf.math.unsorted_segment_sum(terms, sp.indices[:, out], sp.dense_shape[out])
 
 
-def _reduced(sp: SparseTensor, name: str, axis: Any, keepdims: Any, segment: Any, whole: Any) -> Operand:
+def reduce_sum(sp_input: Any, axis: Any = None, keepdims: Any = None, name: str | None = None) -> Operand:
+    """Sums along axes (by default all), as a dense tensor."""
+    sp = sparse("reduce_sum", sp_input).checked()
     tf = sp.tf
     if axis is None and not keepdims:
-        return whole(sp.values)
-    named, kept = _axes(sp, name, axis)
+        return tf.reduce_sum(sp.values)
+    named, kept = _axes(sp, "sparse.reduce_sum", axis)
     if not kept:
-        total = whole(sp.values)
-        return tf.reshape(total, [1] * sp.rank) if keepdims else total
+        whole = tf.reduce_sum(sp.values)
+        return tf.reshape(whole, [1] * sp.rank) if keepdims else whole
     sizes = tf.gather(sp.dense_shape, kept)
     flat = _flat(tf, tf.gather(sp.indices, kept, axis=1), sizes)
-    total = segment(sp.values, flat, tf.reduce_prod(sizes))
+    total = tf.math.unsorted_segment_sum(sp.values, flat, tf.reduce_prod(sizes))
     one = tf.constant(1, tf.int64)
     dims = [one if a in named else sp.dense_shape[a] for a in range(sp.rank) if keepdims or a in kept]
     return tf.reshape(total, tf.stack(dims))
-
-
-def _sparsely(sp: SparseTensor, name: str, axis: Any, keepdims: Any, segment: Any) -> SparseTensor:
-    """A reduction as a sparse tensor."""
-    tf = sp.tf
-    kept = _axes(sp, name, axis)[1]
-    sizes = tf.where(tf.constant([a in kept for a in range(sp.rank)]), sp.dense_shape, tf.ones_like(sp.dense_shape))
-    columns = sp.indices * tf.constant([int(a in kept) for a in range(sp.rank)], tf.int64)
-    distinct, at, count = _grouped(tf, _flat(tf, columns, sizes))
-    reduced = type(sp)(_places(tf, distinct, sizes), segment(sp.values, at, count), sizes)
-    if keepdims:
-        return reduced
-    shape = tf.gather(sizes, kept) if kept else tf.zeros([0], tf.int64)
-    return type(sp)(tf.gather(reduced.indices, tf.constant(kept, tf.int32), axis=1), reduced.values, shape)
-
-
-def reduce_sum(
-    sp_input: Any, axis: Any = None, keepdims: Any = None, output_is_sparse: bool = False, name: str | None = None
-) -> Operand | SparseTensor:
-    """Sums along axes (by default all): a dense tensor, or a sparse one if `output_is_sparse`."""
-    sp = sparse("reduce_sum", sp_input).checked()
-    segment = sp.tf.math.unsorted_segment_sum
-    if output_is_sparse:
-        return _sparsely(sp, "sparse.reduce_sum", axis, keepdims, segment)
-    return _reduced(sp, "sparse.reduce_sum", axis, keepdims, segment, sp.tf.reduce_sum)
-
-
-def reduce_max(
-    sp_input: Any, axis: Any = None, keepdims: Any = None, output_is_sparse: bool = False, name: str | None = None
-) -> Operand | SparseTensor:
-    """The largest elements along axes, of those that it has (0 where it has none)."""
-    sp = sparse("reduce_max", sp_input).checked()
-    tf = sp.tf
-    if output_is_sparse:
-        return _sparsely(sp, "sparse.reduce_max", axis, keepdims, tf.math.unsorted_segment_max)
-
-    def largest(values: Any, ids: Any, count: Any) -> Operand:
-        there = tf.math.unsorted_segment_sum(tf.ones_like(ids), ids, count)
-        maxima = tf.math.unsorted_segment_max(values, ids, count)
-        return tf.where(tf.equal(there, 0), tf.zeros_like(maxima), maxima)
-
-    return _reduced(sp, "sparse.reduce_max", axis, keepdims, largest, tf.reduce_max)
 
 
 def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
@@ -426,7 +342,6 @@ def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
 
 
 __all__ = [
-    "add", "concat", "expand_dims", "fill_empty_rows", "maximum", "minimum",
-    "reduce_max", "reduce_sum", "reorder", "reshape", "retain", "slice",
-    "softmax", "sparse_dense_matmul", "to_dense", "transpose",
+    "add", "concat", "expand_dims", "reduce_sum", "reorder", "reshape", "retain", "softmax", "sparse_dense_matmul",
+    "to_dense", "transpose",
 ]  # fmt: skip

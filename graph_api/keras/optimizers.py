@@ -5,4 +5,4 @@ from __future__ import annotations
 from optim.keras import *  # noqa: F403
 from optim.keras import __all__ as _offered
 
-__all__ = [name for name in _offered if name not in ("Lamb", "Lion", "LossScaleOptimizer")]
+__all__ = [name for name in _offered if name not in ("Lamb", "LossScaleOptimizer")]

@@ -1,13 +1,11 @@
-"""``tf.contrib.metrics``: the measures of ``tf.metrics`` with the predictions first, and the accuracy of one batch."""
+"""``tf.contrib.metrics``: the accuracy of one batch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import graph_api as tf
 from graph_api.convert import convert_to_tensor
-from graph_api.legacy import metrics
 from graph_api.tensor import Tensor
 
 
@@ -50,27 +48,4 @@ def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | Non
         return tf.math.divide(tf.reduce_sum(hits * weights), tf.reduce_sum(weights * tf.ones_like(hits)))
 
 
-def _predictions_first(measure: Callable[..., Any]) -> Callable[..., Any]:
-    def streaming(
-        predictions: Any, labels: Any, weights: Any = None, *args: Any, **kwargs: Any
-    ) -> tuple[Tensor, Tensor]:
-        return measure(labels, predictions, weights, *args, **kwargs)
-
-    streaming.__name__ = streaming.__qualname__ = f"streaming_{measure.__name__}"
-    streaming.__doc__ = f"``tf.metrics.{measure.__name__}`` with the predictions first."
-    return streaming
-
-
-streaming_mean = metrics.mean
-streaming_accuracy = _predictions_first(metrics.accuracy)
-streaming_auc = _predictions_first(metrics.auc)
-streaming_mean_absolute_error = _predictions_first(metrics.mean_absolute_error)
-streaming_mean_squared_error = _predictions_first(metrics.mean_squared_error)
-streaming_precision = _predictions_first(metrics.precision)
-streaming_recall = _predictions_first(metrics.recall)
-streaming_root_mean_squared_error = _predictions_first(metrics.root_mean_squared_error)
-
-__all__ = [
-    "accuracy", "streaming_accuracy", "streaming_auc", "streaming_mean", "streaming_mean_absolute_error",
-    "streaming_mean_squared_error", "streaming_precision", "streaming_recall", "streaming_root_mean_squared_error",
-]  # fmt: skip
+__all__ = ["accuracy"]

@@ -51,7 +51,7 @@ def noted(value: Any, update: Any, metrics_collections: Any, updates_collections
     return value, update
 
 
-def metric(default: str, numbered: bool = False) -> Callable[[Callable[..., Measure]], Callable[..., Result]]:
+def metric(default: str) -> Callable[[Callable[..., Measure]], Callable[..., Result]]:
     """Decorator: a function that gives what is summed, and what computes the value of the sums, as a metric.
 
     The metric takes `metrics_collections`, `updates_collections` and `name` besides.
@@ -59,9 +59,7 @@ def metric(default: str, numbered: bool = False) -> Callable[[Callable[..., Meas
     Parameters
     ----------
     default : str
-        The name of the variable scope, which may hold arguments: ``"precision_at_{k}"``.
-    numbered : bool
-        Whether the name that is given is made unique, too.
+        The name of the variable scope.
     """
 
     def decorate(measure: Callable[..., Measure]) -> Callable[..., Result]:
@@ -76,10 +74,7 @@ def metric(default: str, numbered: bool = False) -> Callable[[Callable[..., Meas
             bound.apply_defaults()
             values, updates, name = (bound.arguments.pop(n) for n in further)
             sums, value_of = measure(**bound.arguments)
-            label = default.format(**bound.arguments)
-            if numbered:
-                name, label = None, name or label
-            return measured(name, label, sums, value_of, values, updates)
+            return measured(name, default, sums, value_of, values, updates)
 
         apply.__signature__ = signature  # type: ignore[attr-defined]
         return apply

@@ -28,15 +28,6 @@ from graph_api.legacy.metric_sums import (
     ratio,
     weighted_mean,
 )
-from graph_api.legacy.ranking_metrics import (
-    average_precision_at_k,
-    precision_at_k,
-    precision_at_top_k,
-    recall_at_k,
-    recall_at_top_k,
-    sparse_average_precision_at_k,
-    sparse_precision_at_k,
-)
 from graph_api.tensor import Tensor
 
 # ---- means -----------------------------------------------------------------------------------------------------------
@@ -105,35 +96,6 @@ root_mean_squared_error = _mean_error(
 )
 
 
-@metric("mean_relative_error")
-def mean_relative_error(labels: Any, predictions: Any, normalizer: Any, weights: Any = None) -> Measure:
-    """The mean of errors divided by `normalizer`, 0 where that is 0 (other parameters as in `mean`)."""
-    labels, predictions = alike(floats(labels), floats(predictions))
-    return weighted_mean(tf.div_no_nan(tf.abs(labels - predictions), floats(normalizer)), weights)
-
-
-@metric("mean_cosine_distance")
-def mean_cosine_distance(labels: Any, predictions: Any, dim: int, weights: Any = None) -> Measure:
-    """1 less the mean inner product along a dimension of unit vectors (other parameters as in `mean`)."""
-    labels, predictions = alike(floats(labels), floats(predictions))
-    products = tf.reduce_sum(labels * predictions, [dim], keepdims=True)
-    return weighted_mean(products, weights, lambda mean: 1 - mean)
-
-
-@metric("percentage_below_threshold")
-def percentage_below(values: Any, threshold: Any, weights: Any = None) -> Measure:
-    """How often values are below a threshold (other parameters as in `mean`)."""
-    return weighted_mean(tf.less(tf.convert_to_tensor(values), threshold), weights)
-
-
-@metric("mean")
-def mean_tensor(values: Any, weights: Any = None) -> Measure:
-    """The (weighted) mean of each element (parameters as in `mean`)."""
-    values = floats(values)
-    weights = tf.ones_like(values) if weights is None else broadcast(weights, values)
-    return [("total_tensor", values * weights), ("count_tensor", weights)], ratio
-
-
 # ---- counts ----------------------------------------------------------------------------------------------------------
 
 
@@ -187,9 +149,7 @@ _EPSILON = 1e-7
 """TensorFlow's thresholds of areas lie a little outside of [0, 1], and its quotients are kept from 0 by as much."""
 
 
-def _at_thresholds(
-    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any, which: str = "tp fn tn fp"
-) -> list[tuple[str, Any]]:
+def _at_thresholds(labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any) -> list[tuple[str, Any]]:
     labels, predictions = alike(tf.cast(labels, tf.bool), floats(predictions))
     with tf.control_dependencies(
         [
@@ -203,29 +163,10 @@ def _at_thresholds(
     if weights is not None:
         weights = tf.reshape(broadcast(weights, predictions), [1, -1])
     sums = []
-    for key in which.split():
+    for key, (label, *_) in _KINDS.items():
         hits = _hits(key, truth, above)
-        sums.append((_KINDS[key][0], tf.reduce_sum(hits if weights is None else hits * weights, 1)))
+        sums.append((label, tf.reduce_sum(hits if weights is None else hits * weights, 1)))
     return sums
-
-
-def _rate_at_thresholds(default: str, which: str, rate: Callable[..., Any]) -> Callable[..., Result]:
-    def measure(labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None) -> Measure:
-        return _at_thresholds(labels, predictions, thresholds, weights, which), rate
-
-    scope = default if " " in which else default.removesuffix("_at_thresholds")
-    doc = f"The {default.replace('_', ' ')}: one number for each (other parameters as in `mean`)."
-    return _named(measure, default, doc, scope)
-
-
-precision_at_thresholds = _rate_at_thresholds(
-    "precision_at_thresholds", "tp fp", lambda tp, fp: tp / (_EPSILON + tp + fp)
-)
-recall_at_thresholds = _rate_at_thresholds("recall_at_thresholds", "tp fn", lambda tp, fn: tp / (_EPSILON + tp + fn))
-true_positives_at_thresholds = _rate_at_thresholds("true_positives_at_thresholds", "tp", lambda n: n)
-false_negatives_at_thresholds = _rate_at_thresholds("false_negatives_at_thresholds", "fn", lambda n: n)
-true_negatives_at_thresholds = _rate_at_thresholds("true_negatives_at_thresholds", "tn", lambda n: n)
-false_positives_at_thresholds = _rate_at_thresholds("false_positives_at_thresholds", "fp", lambda n: n)
 
 
 def _thresholds(count: int, inner: Sequence[float] | None = None) -> list[float]:
@@ -287,43 +228,6 @@ def auc(
     return measured(name, "auc", sums, area, metrics_collections, updates_collections)
 
 
-def _sensitivity(specificity: float, tp: Any, fn: Any, tn: Any, fp: Any) -> Operand:
-    place = tf.argmin(tf.abs(tn / (tn + fp + _EPSILON) - specificity), 0)
-    return tp[place] / (tp[place] + fn[place] + _EPSILON)
-
-
-def _specificity(sensitivity: float, tp: Any, fn: Any, tn: Any, fp: Any) -> Operand:
-    off = tf.abs(tp / (tp + fn + _EPSILON) - sensitivity)
-    # the last of the places that are equally good
-    place = tf.argmax(tf.cumsum(tf.cast(tf.equal(off, tf.reduce_min(off)), tf.int64)), 0)
-    return tn[place] / (tn[place] + fp[place] + _EPSILON)
-
-
-@metric("sensitivity_at_specificity")
-def sensitivity_at_specificity(
-    labels: Any, predictions: Any, specificity: float, weights: Any = None, num_thresholds: int = 200
-) -> Measure:
-    """The sensitivity at the threshold whose specificity is closest to the given one (parameters as in `auc`)."""
-    return _at_rate(specificity, _sensitivity, labels, predictions, weights, num_thresholds)
-
-
-@metric("specificity_at_sensitivity")
-def specificity_at_sensitivity(
-    labels: Any, predictions: Any, sensitivity: float, weights: Any = None, num_thresholds: int = 200
-) -> Measure:
-    """The specificity at the threshold whose sensitivity is closest to the given one (parameters as in `auc`)."""
-    return _at_rate(sensitivity, _specificity, labels, predictions, weights, num_thresholds)
-
-
-def _at_rate(
-    rate: float, value_of: Callable[..., Any], labels: Any, predictions: Any, weights: Any, count: int
-) -> Measure:
-    if not 0 <= rate <= 1:
-        raise ValueError(f"metrics: the rate must be in the range [0, 1], got {rate}")
-    sums = _at_thresholds(labels, predictions, _thresholds(count), weights)
-    return sums, lambda *counts: value_of(rate, *counts)
-
-
 # ---- classes ---------------------------------------------------------------------------------------------------------
 
 
@@ -370,12 +274,7 @@ def mean_per_class_accuracy(
 
 
 __all__ = [
-    "accuracy", "auc", "average_precision_at_k", "false_negatives", "false_negatives_at_thresholds",
-    "false_positives", "false_positives_at_thresholds", "mean", "mean_absolute_error", "mean_cosine_distance",
-    "mean_iou", "mean_per_class_accuracy", "mean_relative_error", "mean_squared_error", "mean_tensor",
-    "percentage_below", "precision", "precision_at_k", "precision_at_thresholds", "precision_at_top_k", "recall",
-    "recall_at_k", "recall_at_thresholds", "recall_at_top_k", "root_mean_squared_error",
-    "sensitivity_at_specificity", "sparse_average_precision_at_k", "sparse_precision_at_k",
-    "specificity_at_sensitivity", "true_negatives", "true_negatives_at_thresholds", "true_positives",
-    "true_positives_at_thresholds",
+    "accuracy", "auc", "false_negatives", "false_positives", "mean", "mean_absolute_error", "mean_iou",
+    "mean_per_class_accuracy", "mean_squared_error", "precision", "recall", "root_mean_squared_error",
+    "true_negatives", "true_positives",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from dualgrad.keras import activations as _shared
-from tape_api.keras.host import host as _host
+from tape_api.keras_host import host as _host
 
 if TYPE_CHECKING:
     from dualgrad.frontend.untyped import __getattr__ as __getattr__  # noqa: PLC0414

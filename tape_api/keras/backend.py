@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from dualgrad.keras import ctc_batch_cost as _ctc_batch_cost
 from dualgrad.keras import settings as _shared
-from tape_api.keras.host import host as _host
+from tape_api.keras_host import host as _host
 
 if TYPE_CHECKING:
     from dualgrad.frontend.untyped import __getattr__ as __getattr__  # noqa: PLC0414

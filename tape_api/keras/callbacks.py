@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from dualgrad.keras import callbacks as _shared
-from tape_api.keras.host import host as _host
+from tape_api.keras_host import host as _host
 
 if TYPE_CHECKING:
     from dualgrad.keras.callbacks import *  # noqa: F403

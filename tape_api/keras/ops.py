@@ -24,7 +24,7 @@ from engine.core.value import Value, shape_of
 from engine.runtime.public_names import named
 from tape_api import flow, loops
 from tape_api.keras import activations
-from tape_api.keras.host import host
+from tape_api.keras_host import host
 from tape_api.library import root as tf
 
 _SIZES = {name: i for i, name in enumerate(("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32"))}

@@ -6,8 +6,8 @@ from typing import Any
 
 from dualgrad.keras.settings import floatx
 from tape_api import random
-from tape_api.keras.host import host
-from tape_api.keras.seeds import SeedGenerator, drawn_seed, global_seeds
+from tape_api.keras_host import host
+from tape_api.keras_seeds import SeedGenerator, drawn_seed, global_seeds
 from tape_api.library import root as tf
 
 

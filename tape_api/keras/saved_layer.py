@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dualgrad.keras.layers import Layer
-from tape_api.keras.host import host
+from tape_api.keras_host import host
 
 
 class TFSMLayer(host.bound(Layer)):  # type: ignore[misc]

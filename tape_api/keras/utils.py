@@ -9,7 +9,7 @@ from dualgrad.keras import pictures as _pictures
 from dualgrad.keras import progress as _progress
 from dualgrad.keras import utils as _shared
 from dualgrad.keras.preprocessing import sequence as _sequence
-from tape_api.keras.host import host as _host
+from tape_api.keras_host import host as _host
 
 if TYPE_CHECKING:
     from dualgrad.frontend.untyped import __getattr__ as __getattr__  # noqa: PLC0414

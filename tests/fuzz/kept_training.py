@@ -13,7 +13,7 @@ from tests.fuzz.world import WORLD
 
 # ---- optimizers ------------------------------------------------------------------------------------------------------
 
-OPTIMIZERS = ("Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "Lamb", "Lion", "Nadam", "RMSprop", "SGD")
+OPTIMIZERS = ("Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "Lamb", "Nadam", "RMSprop", "SGD")
 CHANGED = ("learning_rate", "beta_1", "beta_2", "epsilon", "rho", "momentum", "weight_decay", "clipnorm", "amsgrad")
 
 

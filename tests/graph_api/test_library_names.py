@@ -60,15 +60,6 @@ def test_rows_of_partly_known_shapes(name: str) -> None:
         np.testing.assert_array_equal(session.run(table), expected)
 
 
-def test_labels_of_ranking_metrics_may_be_a_sparse_value() -> None:
-    with tf.Graph().as_default(), tf.Session() as session:
-        labels = tf.SparseTensorValue(np.array([[0, 0], [1, 0]]), np.array([3, 2]), np.array([2, 4]))
-        update = tf.metrics.precision_at_k(labels, tf.constant([[0.1, 0.2, 0.3, 0.4]] * 2), 1)[1]
-        session.run(tf.local_variables_initializer())
-        assert session.run(update) == 0.5
-        assert tf.get_collection(tf.GraphKeys.METRIC_VARIABLES) == tf.local_variables()
-
-
 def test_records_and_devices(tmp_path: Any) -> None:
     path, options = str(tmp_path / "x"), tf.python_io.TFRecordOptions(tf.python_io.TFRecordCompressionType.GZIP)
     with tf.python_io.TFRecordWriter(path, options) as writer:

@@ -31,88 +31,21 @@ METRICS: dict[str, Metric] = {
     "mean_absolute_error": lambda m, d: m.mean_absolute_error(d["labels"], d["scores"]),
     "mean_squared_error": lambda m, d: m.mean_squared_error(d["labels"], d["scores"], d["weights"]),
     "root_mean_squared_error": lambda m, d: m.root_mean_squared_error(d["labels"], d["scores"]),
-    "mean_relative_error": lambda m, d: m.mean_relative_error(d["labels"], d["scores"], d["weights"]),
-    "mean_cosine_distance": lambda m, d: m.mean_cosine_distance(d["labels"], d["scores"], 0),
-    "percentage_below": lambda m, d: m.percentage_below(d["scores"], 0.4),
-    "mean_tensor": lambda m, d: m.mean_tensor(d["scores"], d["weights"]),
     "true_positives": lambda m, d: m.true_positives(d["labels"], d["scores"] > 0.5),
     "false_positives": lambda m, d: m.false_positives(d["labels"], d["scores"] > 0.5, d["weights"]),
     "true_negatives": lambda m, d: m.true_negatives(d["labels"], d["scores"] > 0.5),
     "false_negatives": lambda m, d: m.false_negatives(d["labels"], d["scores"] > 0.5),
     "precision": lambda m, d: m.precision(d["labels"], d["scores"] > 0.5),
     "recall": lambda m, d: m.recall(d["labels"], d["scores"] > 0.5, d["weights"]),
-    "precision_at_thresholds": lambda m, d: m.precision_at_thresholds(d["labels"], d["scores"], [0.2, 0.5, 0.8]),
-    "recall_at_thresholds": lambda m, d: m.recall_at_thresholds(d["labels"], d["scores"], [0.2, 0.8], d["weights"]),
-    "true_positives_at_thresholds": lambda m, d: m.true_positives_at_thresholds(d["labels"], d["scores"], [0.2, 0.8]),
     "auc": lambda m, d: m.auc(d["labels"], d["scores"]),
     "auc-weighted": lambda m, d: m.auc(d["labels"], d["scores"], d["weights"], num_thresholds=20),
     "auc-pr": lambda m, d: m.auc(d["labels"], d["scores"], curve="PR", summation_method="minoring"),
     "auc-careful": lambda m, d: m.auc(
         d["labels"], d["scores"], curve="PR", summation_method="careful_interpolation", num_thresholds=20
     ),
-    "sensitivity_at_specificity": lambda m, d: m.sensitivity_at_specificity(d["labels"], d["scores"], 0.6),
-    "specificity_at_sensitivity": lambda m, d: m.specificity_at_sensitivity(d["labels"], d["scores"], 0.6),
     "mean_per_class_accuracy": lambda m, d: m.mean_per_class_accuracy(d["classes"], d["guesses"], 4, d["weights"]),
     "mean_iou": lambda m, d: m.mean_iou(d["classes"], d["guesses"], 4),
 }
-
-
-SCORES = [RNG.permuted(np.tile(np.arange(6.0, dtype=np.float32), (4, 1)), axis=1) for _ in range(3)]
-SEVERAL = [RNG.integers(0, 6, (4, 2)) for _ in range(3)]
-RANKING: dict[str, Callable[..., Any]] = {
-    "precision_at_k": lambda tf, y, x: tf.metrics.precision_at_k(y, x, 3),
-    "precision_at_k-class": lambda tf, y, x: tf.metrics.precision_at_k(y, x, 3, class_id=2),
-    "precision_at_k-weighted": lambda tf, y, x: tf.metrics.precision_at_k(y, x, 3, weights=[1.0, 0.0, 2.0, 0.5]),
-    "precision_at_top_k": lambda tf, y, x: tf.metrics.precision_at_top_k(y, tf.nn.top_k(x, 2)[1]),
-    "recall_at_k": lambda tf, y, x: tf.metrics.recall_at_k(y, x, 3),
-    "recall_at_k-class": lambda tf, y, x: tf.metrics.recall_at_k(y, x, 4, class_id=1),
-    "recall_at_top_k": lambda tf, y, x: tf.metrics.recall_at_top_k(y, tf.nn.top_k(x, 2)[1]),
-    "recall_at_k-one": lambda tf, y, x: tf.metrics.recall_at_k(y[:, 0], x, 2),
-    "average_precision_at_k": lambda tf, y, x: tf.metrics.average_precision_at_k(y, x, 3),
-    "average_precision_at_k-weighted": lambda tf, y, x: tf.metrics.average_precision_at_k(
-        y, x, 3, weights=[1.0, 0.0, 2.0, 0.5]
-    ),
-    "sparse": lambda tf, y, x: tf.metrics.recall_at_k(
-        tf.SparseTensor([[0, 0], [0, 1], [2, 0]], tf.constant([1, 5, 2], tf.int64), [4, 2]), x, 3
-    ),
-}
-
-
-def ranked(tf: Any, metric: Callable[..., Any]) -> list[Any]:
-    """The update and the value after each run."""
-    with tf.Graph().as_default(), tf.Session() as session:
-        y, x = tf.placeholder(tf.int64, [4, 2]), tf.placeholder(tf.float32, [4, 6])
-        value, update = metric(tf, y, x)
-        session.run(tf.local_variables_initializer())
-        feeds = [{y: labels, x: scores} for labels, scores in zip(SEVERAL, SCORES, strict=True)]
-        return [r for feed in feeds for r in (session.run(update, feed), session.run(value))]
-
-
-@pytest.mark.peer
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("metric", RANKING.values(), ids=list(RANKING))
-def test_rankings_beside_tensorflow(metric: Metric) -> None:
-    tensorflow = pytest.importorskip("tensorflow").compat.v1
-    for a, b in zip(ranked(graph_api, metric), ranked(tensorflow, metric), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-6)
-
-
-def test_rankings_by_hand() -> None:
-    tf = graph_api
-    labels = [[0, 2], [1, 1]]
-    with tf.Graph().as_default(), tf.Session() as session:
-        scores = tf.constant([[0.1, 0.9, 0.5], [0.1, 0.9, 0.5]])
-        found = [
-            tf.metrics.precision_at_k(labels, scores, 2),
-            tf.metrics.recall_at_k(labels, scores, 2),
-            tf.metrics.average_precision_at_k(labels, scores, 2),
-        ]
-        session.run(tf.local_variables_initializer())
-        assert session.run([update for _, update in found]) == [2 / 4, 2 / 3, (1 / 4 + 1 / 2) / 2]
-        with pytest.raises(ValueError, match="`k` must be in"):
-            tf.metrics.precision_at_k(labels, scores, 4)
-        with pytest.raises(ValueError, match="range"):
-            tf.metrics.sensitivity_at_specificity([1], [0.5], 2.0)
 
 
 def evaluated(tf: Any, metric: Metric) -> list[Any]:
@@ -163,7 +96,7 @@ def test_by_hand() -> None:
         tf.metrics.accuracy(tf.ones([2, 3]), tf.ones([2]))
 
 
-def test_contrib_measures_take_the_predictions_first() -> None:
+def test_accuracy_of_one_batch_takes_the_predictions_first() -> None:
     tf = graph_api
     labels, guesses = np.array([1, 0, 1, 1]), np.array([1, 1, 0, 1])
     with tf.Graph().as_default(), tf.Session() as session:
@@ -172,21 +105,16 @@ def test_contrib_measures_take_the_predictions_first() -> None:
         assert session.run(m.accuracy(guesses, labels, weights=[3.0, 1.0, 1.0, 1.0])) == np.float32(4 / 6)
         with pytest.raises(ValueError, match="dtypes of predictions and labels"):
             m.accuracy([1.0], [1])
-        first, _ = m.streaming_precision(guesses > 0, labels > 0)
-        _, update = m.streaming_recall([True, False, True, True, True], [True, True, False, False, False])
-        assert first.shape == ()
-        session.run(tf.local_variables_initializer())
-        assert session.run(update) == 0.5
 
 
 def test_variables_are_named_as_in_tensorflow() -> None:
     tf = graph_api
     with tf.Graph().as_default() as graph, tf.Session() as session:
-        tf.metrics.precision_at_k([[0]], [[0.5, 0.3]], 2, name="p")
-        tf.metrics.recall_at_k([[0]], [[0.5, 0.3]], 1, name="r")
+        tf.metrics.precision([True], [True], name="p")
+        tf.metrics.mean([0.5], name="r")
         names = [v.op.name for v in tf.local_variables()]
-        assert names[:2] == ["p/true_positive_at_2", "p/false_positive_at_2"]
-        assert names[2:] == ["r/true_positive_at_1", "r/false_negative_at_1"]
+        assert names[:2] == ["p/true_positives/count", "p/false_positives/count"]
+        assert names[2:] == ["r/total", "r/count"]
         session.run([tf.local_variables_initializer(), tf.tables_initializer()])
         assert graph.get_operation_by_name("init_all_tables") is not None
 

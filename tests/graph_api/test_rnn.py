@@ -128,9 +128,9 @@ BLOCKS = {
 
 
 @pytest.mark.parametrize(("clip", "peephole"), BLOCKS)
-def test_a_cell_computed_as_one_block(clip: float | None, peephole: bool) -> None:
+def test_a_cell_beside_the_kernel_that_computes_it_as_one_block(clip: float | None, peephole: bool) -> None:
     x, c, h = np.sin(np.arange(6)).reshape(2, 3), np.cos(np.arange(4)).reshape(2, 2), np.sin(np.arange(4) + 2)
-    cell = tf.contrib.rnn.LSTMBlockCell(2, cell_clip=clip, use_peephole=peephole)
+    cell = CELLS.LSTMCell(2, peephole, clip, name="lstm_cell")
     state = CELLS.LSTMStateTuple(tf.constant(c, tf.float32), tf.constant(h.reshape(2, 2), tf.float32))
     output, new = cell(tf.constant(x, tf.float32), state)
     values = {

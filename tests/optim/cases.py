@@ -133,8 +133,6 @@ CASES = (
     keras("RMSprop", learning_rate=0.1),
     keras("RMSprop", "tuned", learning_rate=0.1, rho=0.7, momentum=0.5, epsilon=1e-3, centered=True),
     keras("Adadelta", learning_rate=0.1),
-    keras("Lion", learning_rate=0.1),
-    keras("Lion", "tuned", learning_rate=0.1, beta_1=0.5, beta_2=0.7, weight_decay=0.1),
     keras("Lamb", learning_rate=0.1),
     keras("Lamb", "tuned", learning_rate=0.1, beta_1=0.5, beta_2=0.7, epsilon=1e-3),
     keras("Ftrl", learning_rate=0.1),

@@ -40,7 +40,7 @@ KERAS: dict[str, dict[str, Any]] = {
     "SGD": {"momentum": 0.9, "nesterov": True},
     "RMSprop": {"centered": True, "momentum": 0.5},
     "Adam": {"amsgrad": True},
-    **{name: {} for name in ("AdamW", "Adamax", "Nadam", "Adagrad", "Adadelta", "Lion", "Lamb", "Ftrl")},
+    **{name: {} for name in ("AdamW", "Adamax", "Nadam", "Adagrad", "Adadelta", "Lamb", "Ftrl")},
 }
 MAKES: dict[str, Make] = {case.id: case.ours for case in CASES}
 MAKES |= {

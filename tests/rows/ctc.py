@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 
 from dualgrad.extras.ops import ctc
@@ -23,23 +21,6 @@ def _greedy(x, times):
     return places, values, np.array([2, max(map(len, rows))]), np.array(total)[:, None]
 
 
-def _best(x, times):
-    """Of all labelings, the most likely one of each sequence, by adding up all alignments."""
-    rows, totals = [], []
-    for i, n in enumerate(times):
-        p = np.exp(x[:n, i]) / np.exp(x[:n, i]).sum(1, keepdims=True)
-        found: dict[tuple[int, ...], float] = {}
-        for path in itertools.product(range(3), repeat=int(n)):
-            said = tuple(c for c, _ in itertools.groupby(path) if c != 2)
-            found[said] = found.get(said, 0.0) + np.prod([p[t, c] for t, c in enumerate(path)])
-        best = max(found, key=found.get)
-        rows.append(best)
-        totals.append([np.log(found[best])])
-    places = np.array([(i, j) for i, row in enumerate(rows) for j in range(len(row))], np.int64).reshape(-1, 2)
-    values = np.array([c for row in rows for c in row], np.int64)
-    return places, values, np.array([2, max(map(len, rows))]), np.array(totals)
-
-
 ROWS = (
     Row(
         ctc.labels_op,
@@ -50,7 +31,6 @@ ROWS = (
         order=0,
     ),
     Row(ctc.greedy_op, (LOGITS, TIMES), {"merge": True, "blank": -1}, oracle=_greedy, order=0),
-    Row(ctc.beam_op, (LOGITS, TIMES), {"width": 20, "paths": 1, "merge": False}, oracle=_best, order=0),
     Row(
         ctc.edit_distance_op,
         (

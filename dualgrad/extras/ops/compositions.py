@@ -9,10 +9,9 @@ import numpy as np
 
 from engine.core import nest
 from engine.core.aval import format_shape, normalize_shape
-from engine.core.dtypes import FLOATING, DType, as_dtype, int32
-from engine.core.kinds import check_dtype
+from engine.core.dtypes import DType, as_dtype, int32
 from engine.core.operands import Operand, operands
-from engine.core.value import aval_of, dtype_of, shape_of
+from engine.core.value import dtype_of, shape_of
 from engine.ops.arithmetic import maximum, minimum
 from engine.ops.checked import checked_op, shaped_op
 from engine.ops.compare import cast, greater, greater_equal, where
@@ -248,33 +247,3 @@ def vectorized_map(
         for leaf, n in zip(leaves, rows, strict=True)
     ]
     return tf.map_fn(fn, nest.pack_sequence_as(elems, leaves))
-
-
-def general_dropout(
-    tf: Any, x: Any, rate: Any, uniform_sampler: Any, noise_shape: Any = None, name: str | None = None
-) -> Any:
-    """Dropout whose choices a function of ``shape=`` and ``dtype=`` draws, uniform in [0, 1).
-
-    Raises
-    ------
-    InvalidArgumentError
-        If `rate` is a number outside [0, 1).
-    """
-    x = tf.convert_to_tensor(x)
-    check_dtype("general_dropout", "x", aval_of(x), FLOATING)
-    if isinstance(rate, (int, float)) and not 0 <= rate < 1:
-        raise InvalidArgumentError(f"general_dropout: argument `rate` must be in [0, 1), got {rate}")
-    rate = tf.cast(rate, x.dtype)
-    drawn = uniform_sampler(shape=tf.shape(x) if noise_shape is None else noise_shape, dtype=x.dtype)
-    return tf.where(drawn >= rate, x / (1 - rate), tf.zeros_like(x))
-
-
-def stateless_dropout(
-    tf: Any, x: Any, rate: Any, seed: Any, rng_alg: Any = None, noise_shape: Any = None, name: str | None = None
-) -> Any:
-    """Dropout whose choices follow from `seed`, two integers, alone."""
-
-    def sampler(shape: Any, dtype: Any) -> Any:
-        return tf.random.stateless_uniform(shape, seed, dtype=dtype, alg=rng_alg or "auto_select")
-
-    return general_dropout(tf, x, rate, sampler, noise_shape, name)

@@ -17,7 +17,6 @@ from engine.core.batching import refused
 from engine.core.dtypes import bool_, float32, int64
 from engine.core.kinds import nondifferentiable
 from engine.core.op import Op
-from engine.runtime import elementary
 from engine.runtime.errors import InvalidArgumentError
 
 Indexed = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -132,108 +131,6 @@ greedy_op = nondifferentiable(
     args=("inputs", "sequence_length"),
     multi=True,
     doc="The most likely class at each time, without blanks.",
-)
-
-
-class _Beam:
-    """A labeling, and the logarithms of how likely it is if the last time has a blank, a label, or either."""
-
-    __slots__ = ("children", "label", "new", "old", "parent")
-
-    def __init__(self, parent: _Beam | None, label: int) -> None:
-        self.parent, self.label = parent, label
-        self.children: dict[int, _Beam] = {}
-        self.old = self.new = (-np.inf, -np.inf, -np.inf)
-
-    def labels(self) -> list[int]:
-        """From the first to the last."""
-        labels, beam = [], self
-        while beam.parent is not None:
-            labels.append(beam.label)
-            beam = beam.parent
-        return labels[::-1]
-
-
-def _total(beam: _Beam) -> float:
-    return beam.new[2]
-
-
-def _either(a: float, b: float) -> float:
-    """The logarithm of how likely one or the other is."""
-    return max(a, b) if min(a, b) == -np.inf else max(a, b) + float(elementary.softplus(min(a, b) - max(a, b)))
-
-
-def _searched(scores: np.ndarray, width: int) -> list[_Beam]:
-    """The best labelings of one sequence, the best first. `scores` are logarithms; the last class is the blank."""
-    root = _Beam(None, -1)
-    root.new = (0.0, -np.inf, 0.0)
-    beams = [root]
-    for row in scores.tolist():
-        blank = row[-1]
-        for beam in beams:
-            beam.old = beam.new
-        for beam in beams:
-            label = -np.inf
-            if beam.parent is not None:
-                label = beam.new[1]
-                if beam.parent.new[2] != -np.inf:
-                    label = _either(label, beam.parent.old[0 if beam.label == beam.parent.label else 2])
-                label = float(label + row[beam.label])
-            beam.new = (beam.old[2] + blank, label, _either(beam.old[2] + blank, label))
-        before = beams
-        beams = sorted(beams, key=_total)
-        for beam in before:
-            if len(beams) == width and beam.old[2] <= _total(beams[0]):
-                continue
-            for c in range(len(row) - 1):
-                score = row[c] + beam.old[0 if c == beam.label else 2]
-                child = beam.children.get(c) or beam.children.setdefault(c, _Beam(beam, c))
-                if child.new[2] != -np.inf or (len(beams) == width and score <= _total(beams[0])):
-                    continue
-                if len(beams) == width:
-                    beams.pop(0).new = (-np.inf, -np.inf, -np.inf)
-                child.old = (-np.inf, -np.inf, -np.inf)
-                child.new = (-np.inf, score, score)
-                beams.append(child)
-                beams.sort(key=_total)
-        beams.reverse()
-    return beams
-
-
-def _beam_kernel(logits: Any, times: Any, *, width: int, paths: int, merge: bool) -> tuple[Any, ...]:
-    _checked_times("ctc_beam_search_decoder", logits, times)
-    shifted = logits - logits.max(2, keepdims=True)
-    scores = (shifted - elementary.log(elementary.exp(shifted).sum(2, keepdims=True))).astype(np.float64)
-    rows: list[list[list[int]]] = [[] for _ in range(paths)]
-    totals = np.zeros((logits.shape[1], paths), logits.dtype)
-    for i, length in enumerate(times):
-        beams = _searched(scores[:length, i], width)
-        if len(beams) < paths:
-            raise InvalidArgumentError(f"ctc_beam_search_decoder: {paths} paths asked for, {len(beams)} found")
-        for k, beam in enumerate(beams[:paths]):
-            rows[k].append(_merged(beam.labels()) if merge else beam.labels())
-            totals[i, k] = _total(beam)
-    return (*[part for path in rows for part in _sparse(path)], totals)
-
-
-def _beam_abstract(logits: Aval, times: Aval, *, width: int, paths: int, merge: bool) -> tuple[Aval, ...]:
-    batch = None if logits.shape is None else logits.shape[1]
-    return (
-        *[Aval((None, 2), int64), Aval((None,), int64), Aval((2,), int64)] * paths,
-        Aval((batch, paths), logits.dtype),
-    )
-
-
-beam_op = nondifferentiable(
-    "beam_op",
-    _beam_kernel,
-    abstract=_beam_abstract,
-    batch=_ALONE,
-    type="CTCBeamSearchDecoder",
-    strict=False,
-    args=("inputs", "sequence_length"),
-    multi=True,
-    doc="The most likely labelings, found by following the best beginnings.",
 )
 
 

@@ -18,6 +18,7 @@ from engine.core.nest import Structure
 from engine.function_transforms import open_levels
 from engine.ops import filling, joining, shape
 from engine.runtime.errors import InvalidArgumentError, ShapeError
+from engine.runtime.public_names import named
 
 
 def _rows(host: FlowHost, name: str, elems: Any) -> list[Any]:
@@ -182,3 +183,61 @@ def fold(
         step = lambda state, row: (fn(state, row), ())  # noqa: E731
         last, _ = _scanned(host, kind, step, start, elems, rows, backwards, max_bytes)
         return _finished(last, back_prop)
+
+
+def offered(
+    module: str, mapped: Callable[..., Any], scanned: Callable[..., Any], folded: Callable[..., Any]
+) -> list[Callable[..., Any]]:
+    """The public `map_fn`, `scan`, `foldl` and `foldr` of a front end, made of its functions that do the work."""
+
+    def map_fn(
+        fn: Callable[[Any], Any], elems: Any, dtype: Any = None, parallel_iterations: int | None = None,
+        back_prop: bool = True, swap_memory: bool = False, infer_shape: bool = True, name: str | None = None,
+        fn_output_signature: Any = None,
+    ) -> Any:  # fmt: skip
+        """`fn` applied to each row of `elems`, the results stacked.
+
+        Parameters
+        ----------
+        fn : callable
+            ``fn(row)`` returns a tensor or a structure of tensors.
+        elems : tensor or structure of tensors
+            Of the same first dimension.
+        dtype, fn_output_signature : DType or structure of these, optional
+            The dtypes of the results, which must agree; known from `fn` without it.
+        parallel_iterations, swap_memory, infer_shape
+            Accepted for compatibility.
+        back_prop : bool
+            If False, the result counts as a constant in gradients.
+        name : str, optional
+        """
+        return mapped(fn, elems, fn_output_signature if dtype is None else dtype, back_prop, name)
+
+    def scan(
+        fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, parallel_iterations: int = 10,
+        back_prop: bool = True, swap_memory: bool = False, infer_shape: bool = True, reverse: bool = False,
+        name: str | None = None, max_bytes: int | None = None,
+    ) -> Any:  # fmt: skip
+        """All intermediate results of `foldl` (of `foldr` if `reverse`), stacked; `max_bytes` as in `while_loop`."""
+        return scanned(fn, elems, initializer, back_prop, reverse, name, max_bytes)
+
+    def folding(public: str) -> Callable[..., Any]:
+        def fold(
+            fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, parallel_iterations: int = 10,
+            back_prop: bool = True, swap_memory: bool = False, name: str | None = None, max_bytes: int | None = None,
+        ) -> Any:  # fmt: skip
+            return folded(public, fn, elems, initializer, back_prop, name, max_bytes)
+
+        return fold
+
+    words = {
+        "map_fn": map_fn.__doc__,
+        "scan": scan.__doc__,
+        "foldl": "``fn(... fn(fn(initializer, first row), second) ...)``; by default the first row is the initializer.",
+        "foldr": "`foldl` from the last row to the first.",
+    }
+    made: list[Callable[..., Any]] = [map_fn, scan, folding("foldl"), folding("foldr")]
+    functions = [named(function, name, doc) for function, (name, doc) in zip(made, words.items(), strict=True)]
+    for function in functions:
+        function.__module__ = module
+    return functions

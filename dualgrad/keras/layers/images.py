@@ -102,24 +102,6 @@ class Resizing(_OfImages):
         return tf.cast(resized, self._dtype)
 
 
-class CenterCrop(_OfImages):
-    """The middle of images; where they are smaller, the middle part of that ratio of height to width, resized."""
-
-    def __init__(self, height: int, width: int, data_format: str | None = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._check_format(data_format)
-        self.height, self.width = height, width
-
-    def call(self, inputs: Any, training: Any = True) -> Operand:
-        """The middle."""
-        images, size = tf.cast(inputs, self._dtype), self._size(inputs)
-        if size[0] >= self.height and size[1] >= self.width:
-            top, left = (size[0] - self.height) // 2, (size[1] - self.width) // 2
-            return _cropped(images, top, left, self.height, self.width)
-        part = _cropped(images, *_middle(size, self.height, self.width))
-        return tf.cast(resize(part, [self.height, self.width]), self._dtype)
-
-
 class _Varied(_OfImages):
     """The base of those that draw."""
 
@@ -234,42 +216,6 @@ def _centers(images: Any) -> list[Any]:
     return [0.5 * (tf.cast(tf.shape(images)[i], "float32") - 1.0) for i in (2, 1)]
 
 
-class RandomZoom(_Moved):
-    """Images made larger or smaller about their centers.
-
-    Parameters
-    ----------
-    height_factor, width_factor : float or pair of float
-        Positive: smaller. Without `width_factor` the ratio stays.
-    fill_mode, interpolation, seed, fill_value
-        As in `RandomRotation`.
-    """
-
-    def __init__(
-        self,
-        height_factor: Any,
-        width_factor: Any = None,
-        fill_mode: str = "reflect",
-        interpolation: str = "bilinear",
-        seed: int | None = None,
-        fill_value: float = 0.0,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(seed, **kwargs)
-        self._take(fill_mode, interpolation, fill_value)
-        self.height_factor, self.width_factor = height_factor, width_factor
-        self._heights = self._bounds("height_factor", height_factor, -1.0)
-        self._widths = None if width_factor is None else self._bounds("width_factor", width_factor, -1.0)
-
-    def _varied(self, images: Any) -> Operand:
-        count = tf.reshape(tf.shape(images)[0], [1])
-        down = self._uniform(count, *(1.0 + x for x in self._heights))
-        across = down if self._widths is None else self._uniform(count, *(1.0 + x for x in self._widths))
-        x, y = _centers(images)
-        none = tf.zeros_like(down)
-        return self._moved(images, [across, none, x * (1.0 - across), none, down, y * (1.0 - down)])
-
-
 class RandomTranslation(_Moved):
     """Images moved.
 
@@ -304,66 +250,6 @@ class RandomTranslation(_Moved):
         across = self._uniform(count, *self._widths) * tf.cast(sizes[2], "float32")
         one, none = tf.ones_like(down), tf.zeros_like(down)
         return self._moved(images, [one, none, -across, none, one, -down])
-
-
-class RandomCrop(_Varied):
-    """A part of the images at a random place, the same for all of a batch; outside of training the middle, resized."""
-
-    def __init__(
-        self, height: int, width: int, seed: int | None = None, data_format: str | None = None, **kwargs: Any
-    ) -> None:
-        if seed is None:
-            self.host.own_seed(None)  # Keras draws one that it does not use
-        super().__init__(seed, data_format, **kwargs)
-        self.height, self.width = height, width
-
-    def call(self, inputs: Any, training: Any = True) -> Operand:
-        """A part of the images while training, else the images."""
-        images = tf.cast(inputs, self._dtype)
-        return self._varied(images) if training else images
-
-    def _varied(self, images: Any) -> Operand:
-        size = self._size(images)
-        if size[0] > self.height and size[1] > self.width:
-            top, left = (
-                tf.cast(self._uniform((), 0.0, float(whole - part + 1)), "int32")
-                for whole, part in zip(size, (self.height, self.width), strict=True)
-            )
-            return _cropped(images, top, left, self.height, self.width)
-        top, left, *_ = _middle(size, self.height, self.width)
-        part = images[..., top : top + self.height, left : left + self.width, :]
-        return tf.cast(resize(part, [self.height, self.width]), self._dtype)
-
-
-class RandomContrast(_Varied):
-    """Images with more or less contrast: the distance from the mean of each channel times a random factor."""
-
-    def __init__(self, factor: Any, value_range: Any = (0, 255), seed: int | None = None, **kwargs: Any) -> None:
-        super().__init__(seed, **kwargs)
-        given = factor if isinstance(factor, (tuple, list)) else (0.0, factor)
-        low, high = self._bounds("factor", given, 0.0)
-        self.factor = (low, high) if isinstance(factor, (tuple, list)) else (max(-high, 0.0), high)
-        self.value_range = value_range
-
-    def _varied(self, images: Any) -> Operand:
-        shape = tf.stack([tf.shape(images)[0], 1, 1, 1])
-        factor = tf.cast(self._uniform(shape, 1.0 - self.factor[0], 1.0 + self.factor[1]), self._dtype)
-        mean = tf.reduce_mean(tf.reduce_mean(images, axis=-3, keepdims=True), axis=-2, keepdims=True)
-        return tf.clip((images - mean) * factor + mean, *map(float, self.value_range))
-
-
-class RandomBrightness(_Varied):
-    """Images with a random number added, a part of the range of values."""
-
-    def __init__(self, factor: Any, value_range: Any = (0, 255), seed: int | None = None, **kwargs: Any) -> None:
-        super().__init__(seed, **kwargs)
-        self.factor = self._bounds("factor", factor, -1.0)
-        self.value_range = sorted(value_range)
-
-    def _varied(self, images: Any) -> Operand:
-        low, high = map(float, self.value_range)
-        delta = self._uniform(tf.stack([tf.shape(images)[0], 1, 1, 1]), *self.factor) * (high - low)
-        return tf.clip(images + tf.cast(delta, dtype_of(images)), low, high)
 
 
 # ---- where points come from ------------------------------------------------------------------------------------------
@@ -434,7 +320,6 @@ def _whole(p: Any) -> Operand:
     return tf.cast(tf.cast(p, "int32"), "float32")
 
 
-__all__ = [
-    "CenterCrop", "RandomBrightness", "RandomContrast", "RandomCrop", "RandomFlip", "RandomRotation",
-    "RandomTranslation", "RandomZoom", "Resizing",
+__all__ = [ "RandomFlip", "RandomRotation",
+    "RandomTranslation", "Resizing",
 ]  # fmt: skip

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -377,80 +377,3 @@ class TextVectorization(_Vocabulary):
 
         counts = rows_of_texts_op(texts, row=counted, width=depth, out_type=float32)
         return self._of_counts(tf.cast(self.host.tensor(counts), floatx()))
-
-
-class Discretization(Layer):
-    """Numbers as the numbers of the bins that they are in.
-
-    Parameters
-    ----------
-    bin_boundaries : list of float, optional
-        Where bins end; else `adapt` finds `num_bins` that hold about as many numbers each.
-    num_bins : int, optional
-    epsilon : float
-        How exact the ends are that `adapt` finds.
-    output_mode : {"int", "one_hot", "multi_hot", "count"}
-    """
-
-    def __init__(
-        self,
-        bin_boundaries: Any = None,
-        num_bins: int | None = None,
-        epsilon: float = 0.01,
-        output_mode: str = "int",
-        sparse: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        if (bin_boundaries is None) == (num_bins is None):
-            raise ValueError("Discretization: give either `bin_boundaries` or `num_bins`")
-        self.bin_boundaries = None if bin_boundaries is None else list(bin_boundaries)
-        self.num_bins, self.epsilon, self.output_mode = num_bins, epsilon, output_mode
-
-    _not_keras: ClassVar[Mapping[str, tuple[Any, ...]]] = {"trainable": (True,)}
-
-    def adapt(self, data: Any, steps: int | None = None) -> None:
-        """Find the ends of the bins."""
-        if self.num_bins is None:
-            raise ValueError("Discretization: a layer that was given `bin_boundaries` is not adapted")
-        is_array = isinstance(data, (np.ndarray, list, tuple, Value))
-        summary = np.zeros((2, 0), np.float32)
-        for i, batch in enumerate([data] if is_array else data):
-            if steps is not None and i >= steps:
-                break
-            values = np.sort(np.ravel(np.asarray(batch, np.float32)))
-            step = max(values.size * self.epsilon, 1)
-            ends = values[int(step - 1) :: int(step)]
-            both = np.concatenate([summary, [ends, np.full_like(ends, step)]], axis=1)
-            summary = _compressed(both[:, np.argsort(both[0])], self.epsilon)
-        self.bin_boundaries = _compressed(summary, 1.0 / self.num_bins)[0, :-1].tolist()
-
-    def get_config(self) -> dict[str, Any]:
-        """The arguments that make an equal layer, with the ends that it has found."""
-        config = super().get_config()
-        return config | {"num_bins": None, "bin_boundaries": self.bin_boundaries} if self.bin_boundaries else config
-
-    def call(self, inputs: Any) -> Operand:
-        """The numbers of the bins."""
-        if self.bin_boundaries is None:
-            raise ValueError(f"layer {self.name!r} has no bins: call `adapt` with data before it is used")
-        ends = np.asarray(self.bin_boundaries, np.float32)
-        at = tf.reduce_sum(tf.cast(tf.expand_dims(tf.cast(inputs, "float32"), -1) >= ends, "int32"), axis=-1)
-        if self.output_mode == "int":
-            return tf.cast(at, "int64")
-        rows = tf.one_hot(at, len(ends) + 1, dtype=self._dtype)
-        if self.output_mode == "one_hot":
-            return tf.squeeze(rows, axis=-2) if (shape_of(at) or (None,))[-1] == 1 else rows
-        counts = tf.reduce_sum(rows, axis=-2)
-        return tf.minimum(counts, 1.0) if self.output_mode == "multi_hot" else counts
-
-
-def _compressed(summary: np.ndarray, epsilon: float) -> np.ndarray:
-    """Ends and weights of bins made fewer, by interpolation of the sums of weights."""
-    if summary.shape[1] * epsilon < 1:
-        return summary
-    percents = epsilon + np.arange(0.0, 1.0, epsilon)
-    sums = summary[1].cumsum()
-    parts = sums / sums[-1]
-    ends, sums = np.interp(percents, parts, summary[0]), np.interp(percents, parts, sums)
-    return np.stack([ends, np.diff(sums, prepend=0)]).astype(np.float32)

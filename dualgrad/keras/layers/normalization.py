@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dualgrad.keras import functions as tf
-from dualgrad.keras import initializers
 from dualgrad.keras.layers.base import Layer
-from dualgrad.keras.layers.core import Wrapper
 from dualgrad.keras.settings import epsilon
 from engine.core.operands import Operand
 from engine.core.tensor_shape import TensorShape
@@ -340,65 +338,3 @@ class UnitNormalization(Layer):
     def call(self, inputs: Any) -> Operand:
         """The inputs, of norm 1."""
         return tf.l2_normalize(inputs, axis=self.axis, epsilon=1e-24)
-
-
-class SpectralNormalization(Wrapper):
-    """A layer whose kernel is divided by its largest singular value at each call while training.
-
-    Parameters
-    ----------
-    layer : layer
-        With a `kernel`, or `embeddings`.
-    power_iterations : int
-        How many steps of the power method improve the estimate at each call.
-
-    References
-    ----------
-    Miyato et al. (2018), *Spectral Normalization for Generative Adversarial Networks*, arXiv:1802.05957.
-    """
-
-    def __init__(self, layer: Any, power_iterations: int = 1, **kwargs: Any) -> None:
-        super().__init__(layer, **kwargs)
-        if power_iterations < 1:
-            raise ValueError(f"SpectralNormalization: `power_iterations` must be 1 or more, got {power_iterations}")
-        self.power_iterations = power_iterations
-
-    def build(self, input_shape: Any) -> None:
-        """Build the layer, and make the vector that the power method goes on from."""
-        super().build(input_shape)
-        self.kernel = getattr(self.layer, "kernel", None)
-        if self.kernel is None:
-            self.kernel = getattr(self.layer, "embeddings", None)
-        if self.kernel is None:
-            raise ValueError(
-                f"SpectralNormalization: {type(self.layer).__name__} has neither `kernel` nor `embeddings`"
-            )
-        start = self.host.bound(initializers.TruncatedNormal)(stddev=0.02)
-        shape = (1, int(self.kernel.shape[-1]))
-        self.vector_u = self.add_weight(shape=shape, initializer=start, trainable=False, name="vector_u")
-
-    def call(self, inputs: Any, training: Any = False) -> Operand:
-        """The layer's outputs."""
-        if training:
-            self.host.update(self, [self.vector_u, self.kernel], self._new)
-        return self.layer(inputs)
-
-    def _new(self) -> list[Operand]:
-        """The next vector, and the kernel divided."""
-        kernel: Any = self.kernel
-        matrix = tf.reshape(kernel, [-1, int(kernel.shape[-1])])
-        u: Any = tf.identity(self.vector_u)
-        for _ in range(self.power_iterations):
-            v = _unit(tf.matmul(u, matrix, transpose_b=True))
-            u = _unit(tf.matmul(v, matrix))
-        u, v = tf.stop_gradient(u), tf.stop_gradient(v)
-        sigma = tf.matmul(tf.matmul(v, matrix), u, transpose_b=True)
-        zero = tf.reduce_all(tf.equal(kernel, 0))
-        return [
-            tf.where(zero, tf.identity(self.vector_u), u),
-            tf.where(zero, tf.identity(kernel), tf.reshape(matrix / sigma, tf.shape(kernel))),
-        ]
-
-
-def _unit(x: Any) -> Operand:
-    return tf.l2_normalize(x, axis=None, epsilon=1e-12)

@@ -1,4 +1,4 @@
-"""Layers that bring data into shape: `Normalization`, `Rescaling`, `CategoryEncoding`, `Identity`."""
+"""Layers that bring data into shape: `Normalization`, `Rescaling`, `Identity`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dualgrad.keras.settings import epsilon
 from engine.core import nest
 from engine.core.operands import Operand
 from engine.core.tensor_shape import TensorShape
-from engine.core.value import Value, dtype_of, shape_of, unmasked
+from engine.core.value import Value, unmasked
 
 
 class Rescaling(Layer):
@@ -115,35 +115,6 @@ class Normalization(Layer):
         """The inputs, normalized."""
         scale, x = tf.maximum(tf.sqrt(self.variance), epsilon()), tf.cast(inputs, self._dtype)
         return self.mean + x * scale if self.invert else (x - self.mean) / scale
-
-
-class CategoryEncoding(Layer):
-    """Integers as rows of ones and zeros.
-
-    Parameters
-    ----------
-    num_tokens : int
-        How many there are.
-    output_mode : {"multi_hot", "one_hot", "count"}
-        Whether each integer has a row, or each list of integers one that says which occur, or how often.
-    """
-
-    def __init__(self, num_tokens: int, output_mode: str = "multi_hot", **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        if output_mode not in ("multi_hot", "one_hot", "count"):
-            raise ValueError(f"Unknown argument for output_mode: {output_mode}")
-        self.num_tokens, self.output_mode = num_tokens, output_mode
-
-    def call(self, inputs: Any, count_weights: Any = None) -> Operand:
-        """The rows."""
-        rows = tf.one_hot(tf.cast(inputs, "int32"), self.num_tokens, dtype=self._dtype)
-        if self.output_mode == "one_hot":
-            return tf.squeeze(rows, axis=-2) if (shape_of(inputs) or (None,))[-1] == 1 else rows
-        if self.output_mode == "multi_hot":
-            return tf.reduce_max(rows, axis=-2)
-        if count_weights is not None:
-            rows = rows * tf.expand_dims(tf.cast(count_weights, dtype_of(rows)), -1)
-        return tf.reduce_sum(rows, axis=-2)
 
 
 class Identity(Layer):

@@ -9,7 +9,7 @@ import numpy as np
 
 from dualgrad.extras.ops.resize import resize
 from dualgrad.keras import functions as tf
-from dualgrad.keras import initializers, regularizers
+from dualgrad.keras import initializers
 from dualgrad.keras.layers.base import Layer
 from dualgrad.keras.layers.convolution import Spatial, channels_are_first, several
 from engine.core.operands import Operand
@@ -172,36 +172,6 @@ class UpSampling3D(_UpSampling, rank=3):
 # ---- noise -----------------------------------------------------------------------------------------------------------
 
 
-class AlphaDropout(Layer):
-    """While training, sets elements to the lower limit of selu, and moves all so that mean and variance stay."""
-
-    _starts_built = True
-    _hands_masks_on = True
-
-    def __init__(self, rate: float, noise_shape: Any = None, seed: int | None = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        if not 0 <= rate <= 1:
-            raise ValueError(f"AlphaDropout: argument `rate` must be a float between 0 and 1, got {rate}")
-        self.rate, self.noise_shape, self.seed = rate, noise_shape, seed
-        self._seeds = self.host.seeds(seed) if rate > 0 else None
-
-    def call(self, inputs: Any, training: Any = False) -> Operand:
-        """The inputs, with some changed while training."""
-        if self.rate == 0:
-            return tf.identity(inputs)
-        return self.host.choose(training, lambda: self._dropped(inputs), lambda: inputs)
-
-    def _dropped(self, inputs: Any) -> Operand:
-        low = -1.6732632423543772848170429916717 * 1.0507009873554804934193349852946
-        sizes = tf.shape(inputs)
-        given = self.noise_shape or [None] * len(shape_of(inputs) or ())
-        shape = tf.stack([sizes[i] if n is None else n for i, n in enumerate(given)])
-        drawn = self.host.source.uniform(shape, 0.0, 1.0, dtype="float32", seed=self._seeds)
-        kept = tf.cast(drawn >= self.rate, dtype_of(inputs))
-        scale = ((1 - self.rate) * (1 + self.rate * low**2)) ** -0.5
-        return (inputs * kept + low * (1 - kept)) * scale - scale * low * self.rate
-
-
 class GaussianNoise(Layer):
     """While training, adds normal noise of the given standard deviation."""
 
@@ -324,23 +294,3 @@ class PReLU(Layer):
     def call(self, inputs: Any) -> Operand:
         """The activation of the inputs."""
         return tf.relu(inputs) - self.alpha * tf.relu(-inputs)
-
-
-class ActivityRegularization(Layer):
-    """Hands its inputs through and adds a penalty on them to the losses, the mean over the batch."""
-
-    _starts_built = True
-    _hands_masks_on = True
-
-    def __init__(self, l1: float = 0.0, l2: float = 0.0, **kwargs: Any) -> None:
-        kwargs["activity_regularizer"] = self.host.bound(regularizers.L1L2)(l1=l1, l2=l2)
-        super().__init__(**kwargs)
-        self.l1, self.l2 = l1, l2
-
-    def call(self, inputs: Any) -> Operand:
-        """The inputs."""
-        return inputs
-
-    def get_config(self) -> dict[str, Any]:
-        """The arguments that make an equal layer."""
-        return {name: value for name, value in super().get_config().items() if name != "activity_regularizer"}

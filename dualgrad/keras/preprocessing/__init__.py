@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from dualgrad.keras import picture_files as image
-from dualgrad.keras.preprocessing import sequence, text
+import sys
+from typing import NoReturn
 
-__all__ = ["image", "sequence", "text"]
+from dualgrad.frontend.namespace import missing
+from dualgrad.keras import picture_files as image
+from dualgrad.keras.preprocessing import sequence
+
+__all__ = ["image", "sequence"]
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise missing(sys.modules[__name__], "tf.keras.preprocessing", name)

@@ -243,84 +243,7 @@ class GRUCell(_WeightedCell):
         return output, output
 
 
-class _LSTM(_WeightedCell):
-    """The base of LSTM cells: a state of two parts."""
-
-    _state_is_tuple: bool
-
-    @property
-    def state_size(self) -> Structure[Any]:
-        """The sizes of both parts, as a `LSTMStateTuple` or (if not `state_is_tuple`) added up."""
-        sizes = LSTMStateTuple(self._num_units, self.output_size)
-        return sizes if self._state_is_tuple else sum(sizes)
-
-    def _c_and_h(self, state: Any) -> tuple[Any, Any]:
-        if self._state_is_tuple:
-            if not isinstance(state, (tuple, list)) or len(state) != 2:
-                raise ValueError(f"cell {self.name!r}: the state must be a LSTMStateTuple (c, h), got {state!r}")
-            c, h = state
-            return c, h
-        c, h = tf.split(state, [self._num_units, self.output_size], 1)
-        return c, h
-
-    def _joined(self, c: Any, h: Any) -> LSTMStateTuple | Operand:
-        return LSTMStateTuple(c, h) if self._state_is_tuple else tf.concat([c, h], 1)
-
-
-class BasicLSTMCell(_LSTM):
-    """A long short-term memory.
-
-    Parameters
-    ----------
-    num_units : int
-    forget_bias : float
-        Added to the forget gates.
-    state_is_tuple : bool
-        Whether the state is a `LSTMStateTuple`; if not, both parts side by side.
-    activation : callable or str, optional
-        By default tanh.
-    reuse : bool, optional
-    name : str, optional
-    dtype : DType, optional
-
-    References
-    ----------
-    W. Zaremba, I. Sutskever, O. Vinyals, "Recurrent neural network regularization", 2014.
-    """
-
-    def __init__(
-        self,
-        num_units: int,
-        forget_bias: float = 1.0,
-        state_is_tuple: bool = True,
-        activation: Any = None,
-        reuse: Any = None,
-        name: str | None = None,
-        dtype: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        kwargs.pop("input_size", None)
-        super().__init__(num_units, activation, reuse, name, dtype, **kwargs)
-        self._forget_bias, self._state_is_tuple = forget_bias, state_is_tuple
-
-    def build(self, inputs_shape: Any) -> None:
-        """Make kernel and bias."""
-        units = self._num_units
-        self._kernel = self._add("kernel", [_depth(self, inputs_shape) + units, 4 * units])
-        self._bias = self._add("bias", [4 * units], zeros_initializer())
-        self.built = True
-
-    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        """The output and the new state."""
-        c, h = self._c_and_h(state)
-        gates = _product([inputs, h], self._kernel, self._bias)
-        i, j, f, o = tf.split(gates, 4, 1)
-        new_c = c * tf.sigmoid(f + self._forget_bias) + tf.sigmoid(i) * self._activation(j)
-        new_h = self._activation(new_c) * tf.sigmoid(o)
-        return new_h, self._joined(new_c, new_h)
-
-
-class LSTMCell(_LSTM):
+class LSTMCell(_WeightedCell):
     """A long short-term memory with peepholes, clipping and a projection of the output, as wanted.
 
     Parameters
@@ -378,6 +301,24 @@ class LSTMCell(_LSTM):
         self._forget_bias, self._state_is_tuple = forget_bias, state_is_tuple
 
     @property
+    def state_size(self) -> Structure[Any]:
+        """The sizes of both parts, as a `LSTMStateTuple` or (if not `state_is_tuple`) added up."""
+        sizes = LSTMStateTuple(self._num_units, self.output_size)
+        return sizes if self._state_is_tuple else sum(sizes)
+
+    def _c_and_h(self, state: Any) -> tuple[Any, Any]:
+        if self._state_is_tuple:
+            if not isinstance(state, (tuple, list)) or len(state) != 2:
+                raise ValueError(f"cell {self.name!r}: the state must be a LSTMStateTuple (c, h), got {state!r}")
+            c, h = state
+            return c, h
+        c, h = tf.split(state, [self._num_units, self.output_size], 1)
+        return c, h
+
+    def _joined(self, c: Any, h: Any) -> LSTMStateTuple | Operand:
+        return LSTMStateTuple(c, h) if self._state_is_tuple else tf.concat([c, h], 1)
+
+    @property
     def output_size(self) -> int:
         """The number of units, or the size of the projection."""
         return self._num_units if self._num_proj is None else self._num_proj
@@ -415,36 +356,41 @@ class LSTMCell(_LSTM):
         return new_h, self._joined(new_c, new_h)
 
 
-class LSTMBlockCell(LSTMCell):
-    """`LSTMCell` without a projection, as TensorFlow's fused kernel computes it.
+class BasicLSTMCell(LSTMCell):
+    """A long short-term memory without peepholes, clipping and projection.
 
     Parameters
     ----------
     num_units : int
     forget_bias : float
         Added to the forget gates.
-    cell_clip : float, optional
-        What the cell holds is limited to [-cell_clip, cell_clip].
-    use_peephole : bool
-        Whether the gates see what the cell holds.
-    dtype : DType, optional
+    state_is_tuple : bool
+        Whether the state is a `LSTMStateTuple`; if not, both parts side by side.
+    activation : callable or str, optional
+        By default tanh.
     reuse : bool, optional
     name : str, optional
+    dtype : DType, optional
+
+    References
+    ----------
+    W. Zaremba, I. Sutskever, O. Vinyals, "Recurrent neural network regularization", 2014.
     """
 
     def __init__(
         self,
         num_units: int,
         forget_bias: float = 1.0,
-        cell_clip: float | None = None,
-        use_peephole: bool = False,
-        dtype: Any = None,
+        state_is_tuple: bool = True,
+        activation: Any = None,
         reuse: Any = None,
-        name: str | None = "lstm_cell",
+        name: str | None = None,
+        dtype: Any = None,
+        **kwargs: Any,
     ) -> None:
-        super().__init__(
-            num_units, use_peephole, cell_clip, forget_bias=forget_bias, reuse=reuse, name=name, dtype=dtype
-        )
+        kwargs.pop("input_size", None)
+        own = {"activation": activation, "reuse": reuse, "name": name, "dtype": dtype}
+        super().__init__(num_units, forget_bias=forget_bias, state_is_tuple=state_is_tuple, **own, **kwargs)
 
 
 __all__ = [

@@ -14,6 +14,7 @@ from dualgrad.keras import functions as tf
 from engine.core.operands import Operand
 from engine.core.value import dtype_of, shape_of
 from engine.ops.nn import softmax_op
+from graph_api import summaries
 from graph_api.convert import convert_to_tensor
 from graph_api.graph import get_default_graph
 from graph_api.legacy import layers as plain
@@ -21,13 +22,6 @@ from graph_api.legacy.recompute import recompute_grad
 from graph_api.legacy.slim.applied import ZEROS, channels, collected, collections_of, finished, weighted
 from graph_api.legacy.slim.arg_scope import add_arg_scope
 from graph_api.legacy.slim.normalizers import batch_norm, layer_norm
-from graph_api.legacy.slim.summarize import (
-    summarize_activation,
-    summarize_activations,
-    summarize_collection,
-    summarize_tensor,
-    summarize_tensors,
-)
 from graph_api.legacy.slim.weights import (
     apply_regularization,
     l1_l2_regularizer,
@@ -341,6 +335,17 @@ relu = functools.partial(fully_connected, activation_fn=_relu)
 relu6 = functools.partial(fully_connected, activation_fn=lambda x: tf.relu6(x))
 linear = functools.partial(fully_connected, activation_fn=None)
 
+
+def summarize_activation(op: Any) -> Operand:
+    """A histogram of a tensor, and the fraction of zeros in the results of a relu."""
+    if op.op.type in ("Relu", "Softplus", "Relu6"):
+        summaries.scalar(f"{op.op.name}/zeros", tf.zero_fraction(op))
+    if op.op.type == "Relu6":
+        above = tf.cast(op == 6.0, "float32")
+        summaries.scalar(f"{op.op.name}/sixes", tf.reduce_mean(above))
+    return summaries.histogram(f"{op.op.name}/activation", op)
+
+
 __all__ = [
     "apply_regularization",
     "avg_pool2d",
@@ -374,10 +379,6 @@ __all__ = [
     "stack",
     "sum_regularizer",
     "summarize_activation",
-    "summarize_activations",
-    "summarize_collection",
-    "summarize_tensor",
-    "summarize_tensors",
     "variance_scaling_initializer",
     "xavier_initializer",
     "xavier_initializer_conv2d",

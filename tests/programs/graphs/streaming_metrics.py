@@ -23,22 +23,8 @@ with tf.name_scope('m'):
         'mae': tf.metrics.mean_absolute_error(tf.to_float(positive), score),
         'per_class': tf.metrics.mean_per_class_accuracy(labels, pred, 4),
         'iou': tf.metrics.mean_iou(labels, pred, 4),
-        'p_at_2': tf.metrics.precision_at_k(tf.expand_dims(labels, 1), probs, 2),
-        'r_at_2': tf.metrics.recall_at_k(tf.expand_dims(labels, 1), probs, 2),
-        'p_at_k_class': tf.metrics.precision_at_k(tf.expand_dims(labels, 1), probs, 2, class_id=1),
-        'map_at_3': tf.metrics.average_precision_at_k(tf.expand_dims(labels, 1), probs, 3),
-        'p_top': tf.metrics.precision_at_top_k(tf.expand_dims(labels, 1), tf.nn.top_k(probs, 2)[1]),
         'fp': tf.metrics.false_positives(positive, tf.equal(pred, 1)),
         'fn': tf.metrics.false_negatives(positive, tf.equal(pred, 1)),
-        'tp_thr': tf.metrics.true_positives_at_thresholds(positive, score, [.2, .4]),
-        'prec_thr': tf.metrics.precision_at_thresholds(positive, score, [.2, .4]),
-        'rec_thr': tf.metrics.recall_at_thresholds(positive, score, [.2, .4]),
-        'sens_spec': tf.metrics.sensitivity_at_specificity(positive, score, .6),
-        'spec_sens': tf.metrics.specificity_at_sensitivity(positive, score, .6),
-        'cos': tf.metrics.mean_cosine_distance(tf.nn.l2_normalize(tf.one_hot(labels, 4), 1), tf.nn.l2_normalize(probs, 1), dim=1),
-        'relerr': tf.metrics.mean_relative_error(tf.to_float(positive), score, score + 1),
-        'below': tf.metrics.percentage_below(score, .3),
-        'mean_tensor': tf.metrics.mean_tensor(tf.reduce_mean(probs, 0)),
     }
 values = {k: v[0] for k, v in m.items()}
 updates = {k: v[1] for k, v in m.items()}

@@ -25,7 +25,7 @@ from tape_api import flow, loops, random
 from tape_api.autograph import HOST
 from tape_api.function import function
 from tape_api.in_place import put
-from tape_api.keras.seeds import SeedGenerator, drawn_seed
+from tape_api.keras_seeds import SeedGenerator, drawn_seed
 from tape_api.library import public
 from tape_api.tensor import convert_to_tensor
 from tape_api.variable import Variable
