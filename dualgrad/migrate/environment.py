@@ -1,7 +1,7 @@
 """Things that the bits of NumPy's results depend on: the CPU's features, NumPy, its BLAS, the number of threads.
 
-NumPy chooses its loops, and the BLAS its kernels, by what the CPU can do; a BLAS adds up in another order with another
-number of threads. So two records are comparable to the bit only if all of this is equal.
+NumPy chooses its loops, the BLAS its kernels and the C library its functions by what the CPU can do; a BLAS adds up in
+another order with another number of threads. So two records are comparable to the bit only if all of this is equal.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import scipy
 
 from engine.runtime.blas import openblas_function
 
-DECISIVE = ("machine", "cpu_features", "numpy", "scipy", "blas", "blas_core", "threads")
+DECISIVE = ("machine", "cpu_features", "libc", "numpy", "scipy", "blas", "blas_core", "threads")
 """Facts that must be equal for results to be equal to the bit."""
 
 
@@ -27,7 +27,7 @@ def machine() -> dict[str, Any]:
     Examples
     --------
     >>> sorted(machine())
-    ['blas', 'blas_core', 'cpu_features', 'machine', 'numpy', 'python', 'scipy', 'system', 'threads']
+    ['blas', 'blas_core', 'cpu_features', 'libc', 'machine', 'numpy', 'python', 'scipy', 'system', 'threads']
     """
     blas = np.__config__.CONFIG.get("Build Dependencies", {}).get("blas", {})
     return {
@@ -35,6 +35,7 @@ def machine() -> dict[str, Any]:
         "system": platform.system(),
         "python": platform.python_version(),
         "cpu_features": sorted(name for name, has in _features().items() if has),
+        "libc": " ".join(platform.libc_ver()),
         "numpy": np.__version__,
         "scipy": scipy.__version__,
         "blas": f"{blas.get('name')} {blas.get('version')}",
@@ -70,7 +71,8 @@ def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     """
     messages = []
     for name in DECISIVE:
-        a, b = one.get(name), other.get(name)
+        b = other.get(name)
+        a = one.get(name, b)  # a record may be older than the question
         if a == b:
             continue
         if isinstance(a, list) and isinstance(b, list):
