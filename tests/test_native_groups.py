@@ -17,7 +17,20 @@ from engine.core.structural import scale
 from engine.executor import encoding, fusion, grouping
 from engine.executor.grouping import Group
 from engine.executor.refs import Root, Row
-from engine.ops import arithmetic, complexes, creation, explog, extrema, gather, joining, reduce, scan, shape, trig
+from engine.ops import (
+    arithmetic,
+    compare,
+    complexes,
+    creation,
+    explog,
+    extrema,
+    gather,
+    joining,
+    reduce,
+    scan,
+    shape,
+    trig,
+)
 from engine.ops.compare import cast_like, keep_chosen, where
 from engine.reverse import reverse
 from engine.runtime.errors import IndexOutOfRangeError
@@ -157,11 +170,18 @@ def test_tiles_change_no_bit(f: Callable[..., Any], dtype: str, groups: list[Gro
     assert any(root.tiled for group in groups for root in group.forms)
 
 
-@pytest.mark.parametrize(("count", "times", "stay"), [(30, 4, 0), (5000, 1, 0), (5000, 4, 1)])
-def test_repeated_choices_of_large_values_stay_where_they_are_added_up(count: int, times: int, stay: int) -> None:
+@pytest.mark.parametrize(
+    ("mask", "count", "times", "stay"),
+    [(compare.equal, 30, 4, 0), (compare.equal, 5000, 1, 0), (compare.equal, 5000, 4, 1), (compare.less, 5000, 4, 0)],
+)
+def test_choices_stay_where_what_equals_something_is_repeated_and_added_up(
+    mask: Any, count: int, times: int, stay: int
+) -> None:
+    """Nothing is known of how many elements another mask chooses."""
+
     def chosen(x: Any, y: Any) -> list[Any]:
-        scaled = keep_chosen(x / y, cast_like(y > 0.0, y), fixed=True)
-        return [scaled * x, reduce.reduce_sum(2.0 * keep_chosen(x * y, cast_like(y < 0.5, y), fixed=True), axis=1)]
+        scaled = keep_chosen(x / y, cast_like(mask(y, 0.0), y), fixed=True)
+        return [scaled * x, reduce.reduce_sum(2.0 * keep_chosen(x * y, cast_like(mask(y, 0.5), y), fixed=True), axis=1)]
 
     y = np.linspace(-1.0, 1.0, count)[None, :, None]
     plain = without_choices(lowered(chosen, [np.repeat(y, times, axis=2), y], WHOLE))

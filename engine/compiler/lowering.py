@@ -455,18 +455,19 @@ class Lowering(Code, ValueTable):
 
     def operands_now(self, op: Op, inputs: tuple[int, ...]) -> list[Any] | None:
         """The operands if they are constants; stand-ins of the same shapes for an op that looks at nothing else."""
-        if op.from_avals:
-            avals = [self.avals[s] for s in inputs]
-            blank = [np.broadcast_to(a.dtype.numpy.type(0), a.shape) for a in avals if is_known(a.shape)]
-            return blank if len(blank) == len(avals) else None
-        for s in inputs:
-            if s not in self.constants:
+        avals = [self.avals[s] for s in inputs]
+        found: list[Any] = []
+        for i, (s, a) in enumerate(zip(inputs, avals, strict=True)):
+            if (op.from_avals or i in op.references) and is_known(a.shape):
+                found.append(np.broadcast_to(a.dtype.numpy.type(0), a.shape))
+            elif s in self.constants and not op.from_avals:
+                found.append(self.constants[s])
+            else:
                 break
         else:
-            return [self.constants[s] for s in inputs]
-        avals = [self.avals[s] for s in inputs]
+            return found
         for a in avals:
-            if a.value is None or (isinstance(a.value, tuple) and None in a.value):
+            if op.from_avals or a.value is None or (isinstance(a.value, tuple) and None in a.value):
                 return None
         return [np.asarray(a.value, a.dtype.numpy) for a in avals]
 
