@@ -455,10 +455,9 @@ class Lowering(Code, ValueTable):
 
     def operands_now(self, op: Op, inputs: tuple[int, ...]) -> list[Any] | None:
         """The operands if they are constants; stand-ins of the same shapes for an op that looks at nothing else."""
-        avals = [self.avals[s] for s in inputs]
         found: list[Any] = []
-        for i, (s, a) in enumerate(zip(inputs, avals, strict=True)):
-            if (op.from_avals or i in op.references) and is_known(a.shape):
+        for i, s in enumerate(inputs):
+            if (op.from_avals or i in op.references) and is_known((a := self.avals[s]).shape):
                 found.append(np.broadcast_to(a.dtype.numpy.type(0), a.shape))
             elif s in self.constants and not op.from_avals:
                 found.append(self.constants[s])
@@ -466,6 +465,7 @@ class Lowering(Code, ValueTable):
                 break
         else:
             return found
+        avals = [self.avals[s] for s in inputs]
         for a in avals:
             if op.from_avals or a.value is None or (isinstance(a.value, tuple) and None in a.value):
                 return None

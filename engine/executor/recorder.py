@@ -100,10 +100,11 @@ class Recorder:
         if self.instruction[0] in self.doubted or not np.all(bound < x.actual if least else x.actual < bound):
             return False
         if x.size:
-            found: Any = x
+            # of what is repeated once is enough
+            found: Any = x[tuple([slice(None) if step else slice(1) for step in x.ref.strides])] if x.ndim else x
             if x.ndim:
                 start = np.inf if least else -np.inf
-                found = reduce(self, np.minimum if least else np.maximum, x, axis=None, initial=start)
+                found = reduce(self, np.minimum if least else np.maximum, found, axis=None, initial=start)
             both = [found.ref, self.constant(bound)]
             row = elementwise((loop,), [*(both[::-1] if least else both), self.computed(np.ones((), bool)).ref])
             self.add_checked(row, () if self.reruns else None)
