@@ -12,7 +12,7 @@ from engine.compiler.lowering import FOLD_LIMIT, FOLD_TOTAL
 from engine.compiler.passes.algebraic import Diagonal, Fill, Identity, structure_of_array
 from engine.core.expand_axes import repeat_leading, seed_rows
 from engine.core.structural import scale
-from engine.ops import arithmetic, explog, linalg, reduce, shape, trig
+from engine.ops import arithmetic, compare, explog, linalg, reduce, shape, trig
 from engine.ops.creation import identity_like, ones_like
 from engine.reverse import reverse
 from tests.support import assert_same_bits
@@ -60,6 +60,46 @@ def test_a_part_times_one_is_added_up_as_a_product_would_be(axis: Any) -> None:
     for part in parts:
         f = lambda x, part=part: reduce.reduce_sum(part(x) * 1.0, axis)  # noqa: E731
         assert_same_bits(lowered(f, [x])(x), lowered(f, [x], ALWAYS)(x))
+
+
+def test_masks_of_both_branches_choose_everything() -> None:
+    """What follows from a condition is no instruction; another condition is none of its masks."""
+
+    def f(x: Any, y: Any) -> list[Any]:
+        negative, ones, zeros = compare.less(x, 0.0), np.ones(5), np.zeros(5)
+        first, second = compare.select(negative, ones, zeros), compare.select(negative, zeros, ones)
+        chosen = [compare.cast_like(compare.not_equal(mask, 0.0), x) for mask in (first, second)]
+        either = arithmetic.maximum(*chosen)
+        return [
+            compare.keep_chosen(x / y, either, fixed=True),
+            compare.select(compare.not_equal(either, 0.0), x * y, x),
+            compare.select(compare.not_equal(second, 0.0), x, y),
+            compare.select(compare.not_equal(first, 0.0), y, np.float64(0.5)),
+        ]
+
+    x, y = np.array([0.0, -0.0, -2.0, np.nan, np.inf]), np.array([0.0, -3.0, np.nan, 1.0, np.inf])
+    program = lowered(f, [x, y])
+    assert sorted(names(program)) == ["divide", "less", "multiply", "select", "select"]
+    assert_same_bits(program(x, y), lowered(f, [x, y], ALWAYS)(x, y))
+
+    def other(x: Any, y: Any) -> Any:
+        masks = [compare.select(compare.less(v, 0.0), np.ones(5), np.zeros(5)) for v in (x, y)]
+        return compare.keep_chosen(x / y, arithmetic.maximum(*masks), fixed=True)
+
+    program = lowered(other, [x, y])
+    assert "keep_chosen" in names(program) and "maximum" in names(program)
+    assert_same_bits(program(x, y), lowered(other, [x, y], ALWAYS)(x, y))
+
+
+def test_a_condition_of_another_shape_stays() -> None:
+    def f(x: Any, y: Any) -> Any:
+        mask = compare.select(compare.less(x, 0.0), np.ones((3, 5)), np.zeros((3, 5)))
+        return compare.select(compare.not_equal(mask, 0.0), x, y)
+
+    x, y = numbers(5) - 1.0, numbers(3, 5)
+    program = lowered(f, [x, y])
+    assert "not_equal" in names(program)
+    assert_same_bits(program(x, y), lowered(f, [x, y], ALWAYS)(x, y))
 
 
 def test_the_identity_is_not_made() -> None:

@@ -46,6 +46,7 @@ from engine.core.structural import contiguous, reshape_to
 from engine.core.trace import constant
 from engine.core.value import as_array, scalar
 from engine.core.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
+from engine.ops.compare import select
 from engine.ops.creation import identity_like
 from engine.ops.indexing import getitem_back_op, getitem_op
 from engine.ops.joining import stack_op
@@ -390,7 +391,7 @@ class Lowering(Code, ValueTable):
 
     def structure_of(self, op: Op, inputs: tuple[int, ...], params: dict[str, Any], out: Aval) -> Structure | None:
         """Facts about an op's result."""
-        known = op.fill is not None or op is stack_op or op in _SEED_MAKERS
+        known = op.fill is not None or op in _FACT_MAKERS
         if not known and (not inputs or inputs[0] not in self.structures):
             return None
         values = [TracedValue(self, s) for s in inputs]
@@ -540,7 +541,7 @@ def rewrites_table() -> str:
     return "\n".join(["| rewrite | exact because |", "|---|---|", *rows])
 
 
-_SEED_MAKERS = (identity_like, seed_rows)
+_FACT_MAKERS = frozenset([identity_like, seed_rows, stack_op, select])
 
 
 def _is_small_part(node: Node) -> bool:
