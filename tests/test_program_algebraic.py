@@ -77,14 +77,15 @@ def test_masks_of_both_branches_choose_everything() -> None:
             compare.select(compare.not_equal(first, 0.0), y, np.float64(0.5)),
         ]
 
-    x, y = np.array([0.0, -0.0, -2.0, np.nan, np.inf]), np.array([0.0, -3.0, np.nan, 1.0, np.inf])
+    x, y = np.array([np.inf, -0.0, -2.0, np.nan, 0.0]), np.array([-np.inf, -3.0, np.nan, 1.0, 0.0])
     program = lowered(f, [x, y])
     assert sorted(names(program)) == ["divide", "less", "multiply", "select", "select"]
     assert_same_bits(program(x, y), lowered(f, [x, y], ALWAYS)(x, y))
 
     def other(x: Any, y: Any) -> Any:
-        masks = [compare.select(compare.less(v, 0.0), np.ones(5), np.zeros(5)) for v in (x, y)]
-        return compare.keep_chosen(x / y, arithmetic.maximum(*masks), fixed=True)
+        first = compare.select(compare.less(x, 0.0), np.ones(5), np.zeros(5))
+        second = compare.select(compare.less(y, 0.0), np.zeros(5), np.ones(5))
+        return compare.keep_chosen(x / y, arithmetic.maximum(first, second), fixed=True)
 
     program = lowered(other, [x, y])
     assert "keep_chosen" in names(program) and "maximum" in names(program)
