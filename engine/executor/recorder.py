@@ -100,9 +100,10 @@ class Recorder:
         if self.instruction[0] in self.doubted or not np.all(bound < x.actual if least else x.actual < bound):
             return False
         if x.size:
-            # of what is repeated once is enough
-            found: Any = x[tuple([slice(None) if step else slice(1) for step in x.ref.strides])] if x.ndim else x
+            found: Any = x
             if x.ndim:
+                # of what is repeated once is enough
+                found = found[tuple([slice(None) if step else slice(1) for step in x.ref.strides])]
                 start = np.inf if least else -np.inf
                 found = reduce(self, np.minimum if least else np.maximum, found, axis=None, initial=start)
             both = [found.ref, self.constant(bound)]
