@@ -13,7 +13,7 @@ from engine.compiler.passes.algebraic import Diagonal, Fill, Identity, structure
 from engine.core.expand_axes import repeat_leading, seed_rows
 from engine.core.structural import scale
 from engine.ops import arithmetic, compare, explog, linalg, reduce, shape, trig
-from engine.ops.creation import identity_like, ones_like
+from engine.ops.creation import identity_like, ones_like, zeros_like
 from engine.reverse import reverse
 from tests.support import assert_same_bits
 from tests.test_program import ALL_PASSES, lowered, names, numbers
@@ -90,6 +90,19 @@ def test_masks_of_both_branches_choose_everything() -> None:
     program = lowered(other, [x, y])
     assert "keep_chosen" in names(program) and "maximum" in names(program)
     assert_same_bits(program(x, y), lowered(other, [x, y], ALWAYS)(x, y))
+
+
+def test_a_constant_condition_says_nothing_of_itself() -> None:
+    """A mask made of it is the same constant."""
+    condition = np.array([True, False, True])
+
+    def f(x: Any) -> list[Any]:
+        ends = ones_like(x), zeros_like(x)
+        masks = [compare.select(c, *each) for c in (condition, ~condition) for each in (ends, ends[::-1])]
+        return [compare.select(compare.not_equal(mask, 0.0), x, -x) for mask in masks]
+
+    x = numbers(3)
+    assert_same_bits(lowered(f, [x])(x), lowered(f, [x], ALWAYS)(x))
 
 
 def test_a_condition_of_another_shape_stays() -> None:

@@ -394,6 +394,9 @@ class Lowering(Code, ValueTable):
         known = op.fill is not None or op in _FACT_MAKERS
         if not known and (not inputs or inputs[0] not in self.structures):
             return None
+        if op is select and inputs[0] in self.constants:
+            # equal constants are one value, which must say nothing of itself
+            return None
         values = [TracedValue(self, s) for s in inputs]
         seeds = structure_of_seeds(op, values, params, out)
         return (
