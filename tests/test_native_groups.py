@@ -9,15 +9,29 @@ from typing import Any
 import numpy as np
 import pytest
 
+import graph_api
 from engine import executor
 from engine.compiler.passes import slice_sum
 from engine.compiler.passes.nan_checks import without_choices
 from engine.compiler.pipeline import ALL_PASSES
 from engine.core.structural import scale
-from engine.executor import encoding, fusion, grouping
+from engine.executor import encoding, fusion, grouping, staged
 from engine.executor.grouping import Group
 from engine.executor.refs import Root, Row
-from engine.ops import arithmetic, complexes, creation, explog, extrema, gather, joining, reduce, scan, shape, trig
+from engine.ops import (
+    arithmetic,
+    compare,
+    complexes,
+    creation,
+    explog,
+    extrema,
+    gather,
+    joining,
+    reduce,
+    scan,
+    shape,
+    trig,
+)
 from engine.ops.compare import cast_like, keep_chosen, where
 from engine.reverse import reverse
 from engine.runtime.errors import IndexOutOfRangeError
@@ -157,16 +171,51 @@ def test_tiles_change_no_bit(f: Callable[..., Any], dtype: str, groups: list[Gro
     assert any(root.tiled for group in groups for root in group.forms)
 
 
-@pytest.mark.parametrize(("count", "times", "stay"), [(30, 4, 0), (5000, 1, 0), (5000, 4, 1)])
-def test_repeated_choices_of_large_values_stay_where_they_are_added_up(count: int, times: int, stay: int) -> None:
+@pytest.mark.parametrize(
+    ("mask", "count", "times", "stay"),
+    [(compare.equal, 30, 4, 0), (compare.equal, 5000, 1, 0), (compare.equal, 5000, 4, 1), (compare.less, 5000, 4, 0)],
+)
+def test_choices_stay_where_what_equals_something_is_repeated_and_added_up(
+    mask: Any, count: int, times: int, stay: int
+) -> None:
+    """Nothing is known of how many elements another mask chooses."""
+
     def chosen(x: Any, y: Any) -> list[Any]:
-        scaled = keep_chosen(x / y, cast_like(y > 0.0, y), fixed=True)
-        return [scaled * x, reduce.reduce_sum(2.0 * keep_chosen(x * y, cast_like(y < 0.5, y), fixed=True), axis=1)]
+        scaled = keep_chosen(x / y, cast_like(mask(y, 0.0), y), fixed=True)
+        return [scaled * x, reduce.reduce_sum(2.0 * keep_chosen(x * y, cast_like(mask(y, 0.5), y), fixed=True), axis=1)]
 
     y = np.linspace(-1.0, 1.0, count)[None, :, None]
     plain = without_choices(lowered(chosen, [np.repeat(y, times, axis=2), y], WHOLE))
     assert plain is not None
     assert [i.op for i in plain.instructions].count(keep_chosen) == stay
+
+
+@pytest.mark.parametrize("count", [6, 30])
+def test_a_jacobian_of_attention_has_no_masks_until_there_is_a_nan(count: int) -> None:
+    """The masks of its seeds are constants, although their shapes are taken from values."""
+    given = [np.random.default_rng(0).normal(size=size) for size in ((count, 5), (5, 5))]
+
+    def results() -> tuple[list[Any], Any]:
+        with graph_api.Graph().as_default(), graph_api.Session() as session:
+            x, w = (graph_api.placeholder(graph_api.float64, a.shape) for a in given)
+            weights = graph_api.nn.softmax(x @ w @ graph_api.transpose(x))
+            jacobian = graph_api.jacobian(weights @ graph_api.sqrt(x) + x, x)
+            found = []
+            for least in (0.5, 0.5, 0.5, 0.0, -1.0, 0.5):
+                rows = np.abs(given[0])
+                rows[0, 0] = least
+                found.append(session.run(jacobian, {x: rows, w: given[1]}))
+            (program,) = [e.program for e in session._executables.own.values()]
+        return found, program
+
+    found, program = results()
+    with staged.in_python():
+        expected = results()[0]
+    assert np.isinf(expected[3]).any() and np.isfinite(expected[5]).all()
+    assert_same_bits(found, expected)
+    plain = without_choices(program)
+    assert plain is not None
+    assert {keep_chosen, compare.not_equal, arithmetic.maximum}.isdisjoint(i.op for i in plain.instructions)
 
 
 def test_choices_of_few_elements_stay_where_something_equals_an_extreme() -> None:

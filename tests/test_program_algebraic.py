@@ -12,8 +12,8 @@ from engine.compiler.lowering import FOLD_LIMIT, FOLD_TOTAL
 from engine.compiler.passes.algebraic import Diagonal, Fill, Identity, structure_of_array
 from engine.core.expand_axes import repeat_leading, seed_rows
 from engine.core.structural import scale
-from engine.ops import arithmetic, explog, linalg, reduce, shape, trig
-from engine.ops.creation import identity_like, ones_like
+from engine.ops import arithmetic, compare, explog, linalg, reduce, shape, trig
+from engine.ops.creation import identity_like, ones_like, zeros_like
 from engine.reverse import reverse
 from engine.runtime import elementary
 from tests.support import assert_same_bits
@@ -61,6 +61,60 @@ def test_a_part_times_one_is_added_up_as_a_product_would_be(axis: Any) -> None:
     for part in parts:
         f = lambda x, part=part: reduce.reduce_sum(part(x) * 1.0, axis)  # noqa: E731
         assert_same_bits(lowered(f, [x])(x), lowered(f, [x], ALWAYS)(x))
+
+
+def test_masks_of_both_branches_choose_everything() -> None:
+    """What follows from a condition is no instruction; another condition is none of its masks."""
+
+    def f(x: Any, y: Any) -> list[Any]:
+        negative, ones, zeros = compare.less(x, 0.0), np.ones(5), np.zeros(5)
+        first, second = compare.select(negative, ones, zeros), compare.select(negative, zeros, ones)
+        chosen = [compare.cast_like(compare.not_equal(mask, 0.0), x) for mask in (first, second)]
+        either = arithmetic.maximum(*chosen)
+        return [
+            compare.keep_chosen(x / y, either, fixed=True),
+            compare.select(compare.not_equal(either, 0.0), x * y, x),
+            compare.select(compare.not_equal(second, 0.0), x, y),
+            compare.select(compare.not_equal(first, 0.0), y, np.float64(0.5)),
+        ]
+
+    x, y = np.array([np.inf, -0.0, -2.0, np.nan, 0.0]), np.array([-np.inf, -3.0, np.nan, 1.0, 0.0])
+    program = lowered(f, [x, y])
+    assert sorted(names(program)) == ["divide", "less", "multiply", "select", "select"]
+    assert_same_bits(program(x, y), lowered(f, [x, y], ALWAYS)(x, y))
+
+    def other(x: Any, y: Any) -> Any:
+        first = compare.select(compare.less(x, 0.0), np.ones(5), np.zeros(5))
+        second = compare.select(compare.less(y, 0.0), np.zeros(5), np.ones(5))
+        return compare.keep_chosen(x / y, arithmetic.maximum(first, second), fixed=True)
+
+    program = lowered(other, [x, y])
+    assert "keep_chosen" in names(program) and "maximum" in names(program)
+    assert_same_bits(program(x, y), lowered(other, [x, y], ALWAYS)(x, y))
+
+
+def test_a_constant_condition_says_nothing_of_itself() -> None:
+    """A mask made of it is the same constant."""
+    condition = np.array([True, False, True])
+
+    def f(x: Any) -> list[Any]:
+        ends = ones_like(x), zeros_like(x)
+        masks = [compare.select(c, *each) for c in (condition, ~condition) for each in (ends, ends[::-1])]
+        return [compare.select(compare.not_equal(mask, 0.0), x, -x) for mask in masks]
+
+    x = numbers(3)
+    assert_same_bits(lowered(f, [x])(x), lowered(f, [x], ALWAYS)(x))
+
+
+def test_a_condition_of_another_shape_stays() -> None:
+    def f(x: Any, y: Any) -> Any:
+        mask = compare.select(compare.less(x, 0.0), np.ones((3, 5)), np.zeros((3, 5)))
+        return compare.select(compare.not_equal(mask, 0.0), x, y)
+
+    x, y = numbers(5) - 1.0, numbers(3, 5)
+    program = lowered(f, [x, y])
+    assert "not_equal" in names(program)
+    assert_same_bits(program(x, y), lowered(f, [x, y], ALWAYS)(x, y))
 
 
 def test_the_identity_is_not_made() -> None:

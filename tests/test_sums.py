@@ -12,6 +12,7 @@ import pytest
 
 import graph_api
 import tape_api
+from engine.core import sums
 from engine.core.sums import add_over
 from tests.tapes import watching
 
@@ -136,3 +137,22 @@ def test_rounding_is_no_worse_than_row_after_row(dtype: type) -> None:
     exact = x.astype(np.longdouble).sum(axis=0)
     bound = np.finfo(dtype).eps * 5000 * np.abs(x).sum(axis=0)
     assert np.all(np.abs(add_over(x, 0) - exact) <= bound)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("count", range(2, 10))
+def test_short_rows_are_added_up_as_numpy_does(count: int, dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also their signs of zero, infinities and NaN; by columns where there are many rows of up to seven elements."""
+    rng = np.random.default_rng(count)
+    special = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 3e38, 1e-45, 1e-17, 3.0])
+    columns = []
+    monkeypatch.setattr(sums, "_added_columns", lambda *x, of=sums._added_columns: columns.append(x) or of(*x))
+    stacks = [rng.normal(size=(40, 9, count)), rng.choice(special, (40, 9, count)), np.full((40, 9, count), -0.0)]
+    for x in [x.astype(dtype) for x in stacks]:
+        for keepdims in (False, True):
+            with np.errstate(invalid="ignore", over="ignore"):
+                got, expected = add_over(x, (-1,), keepdims), x.sum(axis=-1, keepdims=keepdims)
+            np.testing.assert_array_equal(got, expected)
+            np.testing.assert_array_equal(np.signbit(got) & ~np.isnan(got), np.signbit(expected) & ~np.isnan(expected))
+            assert got.flags.c_contiguous
+    assert len(columns) == (6 if count < 8 else 0)

