@@ -1,7 +1,7 @@
 # make test     everything that must pass before a change goes in: ruff, mypy, the tests, the examples in docstrings
 # make without-avx512 [TESTS=tests]   the tests with NumPy and OpenBLAS as they are on a processor without AVX-512
 # make check    a part of it that takes less than a minute, for while you work
-# make report   one model through both front ends on real data, bit for bit, and what Jacobians cost: report/report.html
+# make report   one model through both front ends on real data, bit for bit, and what its Jacobians cost: report/report.html
 # make bench    all timings, beside TensorFlow, JAX and the other peers, and the report on them: report/bench.html
 # make peers    the comparisons with real TensorFlow
 # make docs     the site: build/site/index.html
@@ -43,7 +43,11 @@ SANITIZE_BIN := $(CURDIR)/$(VENV_SANITIZE)/bin
 # What the native executor is built from
 NATIVE := setup.py $(wildcard engine/core/*.[ch] engine/runtime/*.h engine/ops/*.[ch] engine/executor/*.[ch])
 
-PIP := -m pip install --quiet --disable-pip-version-check
+# Python compiles a module when it is first imported: most of what is installed never is. Each environment takes the extensions
+# in C that another one compiled (build/extensions, see setup.py).
+PIP := -m pip install --quiet --disable-pip-version-check --no-compile
+COMPILING = $(if $(wildcard build/extensions/*),,, and compiling extensions in C: 25 s of processor time, once for all environments)
+SAY = @echo 'Installing$(strip $(COMPILING)) ($@)'
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
@@ -130,27 +134,33 @@ docs: $(VENV_DOCS)/.for-docs
 	@echo 'The site: build/site/index.html'
 
 $(VENV)/.for-test: pyproject.toml $(NATIVE) | $(BIN)/python
+	$(SAY)
 	$(BIN)/python $(PIP) -e '.[test,lint,report]' $(PINS)
 	touch $@
 
 $(VENV)/.for-report: pyproject.toml $(NATIVE) | $(BIN)/python
+	$(SAY)
 	$(BIN)/python $(PIP) -e '.[report]'
 	touch $@
 
 $(VENV_PEERS)/.for-peers: pyproject.toml $(NATIVE) | $(PEERS_BIN)/python
+	$(SAY)
 	$(PEERS_BIN)/python $(PIP) -e '.[test,report,peers]'
 	touch $@
 
 $(VENV_ORACLES)/.for-oracles: pyproject.toml $(NATIVE) | $(ORACLES_BIN)/python
+	$(SAY)
 	$(ORACLES_BIN)/python $(PIP) -e '.[test,report,oracles]'
 	touch $@
 
 $(VENV_DOCS)/.for-docs: pyproject.toml $(NATIVE) | $(DOCS_BIN)/python
+	$(SAY)
 	$(DOCS_BIN)/python $(PIP) -e '.[docs]'
 	touch $@
 
 $(BIN)/python $(PEERS_BIN)/python $(ORACLES_BIN)/python $(DOCS_BIN)/python $(SANITIZE_BIN)/python:
 	@test -n '$(PYTHON)' || { echo 'No Python >= 3.11 found; say where it is: make PYTHON=/path/to/python3' >&2; exit 1; }
+	@echo 'Making the environment $(@:/bin/python=)'
 	$(PYTHON) -m venv $(@:/bin/python=) || { rm -rf $(@:/bin/python=); exit 1; }
 
 clean:

@@ -13,7 +13,7 @@ from bench.results import NotABenchmark
 COMMANDS = {
     "run": (run, "measure the suite, or a part of it, into a JSON file"),
     "compare": (compare, "compare two such files; exit code 1 if something of ours became slower"),
-    "report": (suite, "write a page, a table in Markdown and one in CSV; without a file, measure first"),
+    "report": (suite, "write a page, a table in Markdown and one in CSV; without a file, of one model on real data"),
     "document": (document, "write the measured sections of docs/benchmarks.md and of the README from a file"),
     "gradbench": (protocol, "speak to the benchmark suite GradBench, on standard input and output"),
     "cluster": (cluster, "say what derivatives over shards take with processes, and would with more"),

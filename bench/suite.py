@@ -1,12 +1,11 @@
 """``python -m bench report``: a page, a table in Markdown and one in CSV, from what was measured.
 
-Without a file it measures first: one model on real data (`bench.report`), and the quick sizes of the Jacobians.
+Without a file it measures one model on real data (`bench.report`); ``python -m bench run`` makes files of all the rest.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -42,7 +41,7 @@ of small ops. What fits into the caches can go beyond 100 %."""
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``report``."""
     parser.add_argument(
-        "file", nargs="?", type=Path, metavar="FILE.json", help="what to report (default: measure first)"
+        "file", nargs="?", type=Path, metavar="FILE.json", help="what to report (default: one model on real data)"
     )
     parser.add_argument("-o", "--out", type=Path, default=Path("report"), help="folder to write to (default: report)")
 
@@ -51,31 +50,13 @@ def run(options: argparse.Namespace) -> int:
     """Write the report; 1 if something that was measured for it was wrong."""
     options.out.mkdir(parents=True, exist_ok=True)
     if options.file is None:
-        return measure_and_write(options.out)
+        # Here, since it needs scikit-learn, and a file can be reported without.
+        from bench import report
+
+        return report.main(["--out", str(options.out)])
     measured = read(options.file)
     write(measured, options.out, options.file.stem, as_page(measured))
     return 0
-
-
-def measure_and_write(out: Path) -> int:
-    """The whole report, digits and Jacobians, on one page."""
-    # Here, since it needs scikit-learn, and a file can be reported without.
-    from bench import report
-    from bench.run import FOLDER, measure_suite
-
-    print("This takes about two minutes: a training in both modes, and then what Jacobians cost.", file=sys.stderr)
-    file = out / "jacobian.json"
-    digits, agree = report.sections(out)
-    code = measure_suite(file, seconds=0.2, minutes=1.5, paths=[FOLDER / "test_jacobian.py"])
-    suite = read(file) if file.exists() else None
-    body = [*digits, f"<h1>{TITLE}</h1>", *sections(suite)] if suite else digits
-    footer = f"Made by python -m bench report. {suite.described()}." if suite else report.footer()
-    whole = page.page(report.TITLE, body, footer)
-    if suite:
-        write(suite, out, "report", whole)
-    else:
-        (out / "report.html").write_text(whole, encoding="utf-8")
-    return 0 if agree and code == 0 else 1
 
 
 def write(measured: Run, out: Path, stem: str, html: str) -> None:

@@ -26,6 +26,7 @@ import optim  # noqa: E402
 import tape_api  # noqa: E402
 from dualgrad.frontend.namespace import listing  # noqa: E402
 from engine.core.op import Op  # noqa: E402
+from tests import support_page  # noqa: E402
 
 project, author, copyright = "dualgrad", "The dualgrad authors", "The dualgrad authors"
 release = version = engine.__version__
@@ -158,8 +159,9 @@ def write_reference(folder: Path) -> None:
 
 def write_copies(folder: Path) -> None:
     """Pages that lie elsewhere in the repository."""
-    shutil.copy(HOME / "SUPPORT.md", folder / "reference" / "support.md")
-    (folder / "reference" / "names.md").write_text(names_page(HOME / "SUPPORT.md"), encoding="utf-8")
+    supported = support_page.text()
+    (folder / "reference" / "support.md").write_text(supported, encoding="utf-8")
+    (folder / "reference" / "names.md").write_text(names_page(supported), encoding="utf-8")
     shutil.copy(HOME / "CHANGELOG.md", folder / "reference" / "changelog.md")
     reasons = folder / "reasons"
     reasons.mkdir(exist_ok=True)
@@ -175,7 +177,6 @@ def relink(app: Any, name: str, source: list[str]) -> None:
         text = re.sub(r"\]\((?!https?:|#)[^)]*\)", "]", text).replace("[", "\\[")
     up = "../" * name.count("/")
     text = re.sub(r"\]\((?:\.\./)+engine/explain/pages/", f"]({up}reasons/", text)
-    text = re.sub(r"\]\((?:\.\./)+SUPPORT\.md", f"]({up}reference/support.md", text)
     text = re.sub(r"\[([^\]]*)\]\((?:\.\./)+(?:CONTRIBUTING|README)\.md[^)]*\)", r"\1", text)
     source[0] = text
 

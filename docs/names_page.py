@@ -1,11 +1,10 @@
-"""The page of all names, made from SUPPORT.md: one table, in the order of users' names, that can be searched."""
+"""The page of all names, made from that of what is supported: one table in their order, that can be searched."""
 
 from __future__ import annotations
 
 import html
 import re
 from dataclasses import dataclass, field
-from pathlib import Path
 
 HEAD = """# All names
 
@@ -13,7 +12,7 @@ Every name below `tf.` that is here. Type a part of a name, or of what it does. 
 `graph_api` or `tape_api` has it; a *1* that the tape has it below `tf.compat.v1`. Under *derivatives* are the arguments
 that have one; what is made of other functions has those of their ops. Methods, such as `jacobian` of a tape, stand with
 their classes in the [reference](index.md). Whatever else is not in the table is not here:
-[what cannot be done](../cannot.md). How each function is made and tested is told in [SUPPORT.md](support.md).
+[what cannot be done](../cannot.md). How each function is made and tested is told in [what is supported](support.md).
 
 ```{raw} html
 <input id="names-search" type="search" placeholder="relu, cholesky, optimizer ..." aria-label="Search names"
@@ -63,7 +62,7 @@ def cells(line: str) -> list[str]:
 
 
 def names(text: str) -> dict[str, Name]:
-    """By name what SUPPORT.md says of it."""
+    """By name what the page of what is supported says of it."""
     found: dict[str, Name] = {}
     for part in re.split(r"^## ", text, flags=re.M):
         title = part.partition("\n")[0]
@@ -97,16 +96,16 @@ def add(found: dict[str, Name], which: str, name: str, derivatives: str, notes: 
 
 
 def shown(text: str) -> str:
-    """Text in Markdown as HTML, as far as SUPPORT.md goes."""
+    """Text in Markdown as HTML, as far as that page goes."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
     return re.sub(r"`+([^`]+)`+", r"<code>\1</code>", html.escape(text, quote=False))
 
 
-def names_page(support: Path) -> str:
+def names_page(support: str) -> str:
     """The page in Markdown."""
     lines = [
         f"<tr><td><code>{html.escape(name)}</code></td><td>{entry.graph}</td><td>{entry.tape}</td>"
         f"<td>{shown(entry.derivatives)}</td><td>{shown(' '.join(sorted(entry.notes)))}</td></tr>\n"
-        for name, entry in sorted(names(support.read_text(encoding="utf-8")).items(), key=lambda item: item[0].lower())
+        for name, entry in sorted(names(support).items(), key=lambda item: item[0].lower())
     ]
     return HEAD + "".join(lines) + TAIL

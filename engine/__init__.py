@@ -6,7 +6,7 @@ import warnings as _warnings
 
 from engine.runtime.cache import cache_info, clear_caches
 
-__version__ = "0.3.0.dev0"
+__version__ = "0.3.0"
 """Ours. `graph_api.VERSION` and `tape_api.__version__` name the TensorFlow that programs find here."""
 
 # Kernels meet infinities and NaNs as a matter of course (the branch of a `where` not taken, log(0)); TensorFlow is

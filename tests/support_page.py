@@ -1,10 +1,9 @@
-"""The page SUPPORT.md, made from the ops and the tables of names: ``python -m tests.support_page > SUPPORT.md``."""
+"""The site's page of what is supported, made from ops and tables of names: ``python -m tests.support_page``."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -21,12 +20,9 @@ from tests.row import Row
 from tests.test_house import PACKAGES
 from tests.test_kinks import KINKS, Kink
 
-FILE = Path(__file__).resolve().parent.parent / "SUPPORT.md"
-
 HEADER = """# What is supported
 
-Made by `python -m tests.support_page` from the ops, the tables of names and the tests' tables; a test fails when it is
-stale.
+Made from the ops, the tables of names and the tests' tables whenever the site is built.
 
 - **graph_api**, **tape_api**: TensorFlow's names that stand for the function, below `tf.`. Those in `graph_api`, which
   are TensorFlow 1's, are also in `tape_api`, below `tf.compat.v1.`.

@@ -70,7 +70,7 @@ IMPORTERS = ("import_module", "import", "find_spec", "lazily")
 TOP_LEVEL = {
     *PACKAGES,
     *("docs", "tests", "findings"),
-    *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "SUPPORT.md", "pyproject.toml"),
+    *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "pyproject.toml"),
     *("MANIFEST.in", "setup.py", ".ci", ".github", ".gitignore", ".pre-commit-config.yaml"),
     *("CITATION.cff", "CODE_OF_CONDUCT.md", "SECURITY.md"),
 }

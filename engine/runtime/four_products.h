@@ -47,7 +47,7 @@ static UNROLLED void four_products_of(
     }
 }
 
-WIDE static npy_intp four_products(char *const *args, npy_intp const *dimensions, npy_intp const *steps)
+WIDE_ONLY static npy_intp four_products_wide(char *const *args, npy_intp const *dimensions, npy_intp const *steps)
 {
     const npy_intp count = dimensions[0] / 4 * 4;
     if (count < LEAST_SIDE_BY_SIDE || (dimensions[3] == 4 && steps[6] == sizeof(double))) {
@@ -62,6 +62,11 @@ WIDE static npy_intp four_products(char *const *args, npy_intp const *dimensions
     case 441: four_products_of(4, 4, 1, count, args, steps, steps + 3); return count;
     default: return 0;
     }
+}
+
+static npy_intp four_products(char *const *args, npy_intp const *dimensions, npy_intp const *steps)
+{
+    return HAS_WIDE ? four_products_wide(args, dimensions, steps) : 0;
 }
 #pragma GCC diagnostic pop
 #else

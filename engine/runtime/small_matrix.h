@@ -193,9 +193,9 @@ static UNROLLED Marks have_no_pivots(const int n, Matrix a)
 }
 
 #define ARGUMENTS npy_intp count, char *const *args, npy_intp const *by, npy_intp const *core
-/* A loop for each size of up to 4, told apart once, and one for larger ones. */
+/* A loop for each size, told apart once; a machine without wide registers has one for all. */
 #define SIZED(NAME, LARGEST) \
-    WIDE static void NAME##_each(npy_intp n, ARGUMENTS) \
+    WIDE_ONLY static void NAME##_sizes(npy_intp n, ARGUMENTS) \
     { \
         switch (n) { \
         case 1: NAME##_of(1, count, args, by, core); break; \
@@ -204,6 +204,15 @@ static UNROLLED Marks have_no_pivots(const int n, Matrix a)
         case 4: if (LARGEST >= 4) { NAME##_of(LARGEST >= 4 ? 4 : 1, count, args, by, core); } break; \
         case 5: \
         case 6: if (LARGEST > 4) { NAME##_of(LARGEST > 4 ? (n == 5 ? 5 : 6) : 1, count, args, by, core); } break; \
+        } \
+    } \
+    static void NAME##_each(npy_intp n, ARGUMENTS) \
+    { \
+        if (HAS_WIDE) { \
+            NAME##_sizes(n, count, args, by, core); \
+        } \
+        else if (n > 0 && n <= LARGEST) { \
+            NAME##_of((int)n, count, args, by, core); \
         } \
     }
 #define LOOP(NAME, NARGS, LARGEST) \

@@ -1,7 +1,7 @@
 """The elementary functions in C: their steps, run on symbols, write it.
 
-The text is included once for each width of vectors, which `_elementary.c` says in macros. Nothing is imported from the
-engine: `setup.py` runs this before there is one.
+The text is included once for each width of vectors, which `_elementary.c` says in macros. `setup.py` runs this
+before there is an engine, of which nothing is imported.
 """
 
 from __future__ import annotations
