@@ -125,7 +125,8 @@ def _saving_abstract(
     *operands: Aval, cond: ClosedFunction, body: ClosedFunction, count: int, saved: Sequence[int]
 ) -> tuple[Aval, ...]:
     state, results = _steady(operands, cond, body, count)
-    return (*state, Aval((None,), int64), *[column(None, x) for x in (*results[count:], *[state[k] for k in saved])])
+    steps = iterations(cond, body, count, operands, _MOST_COUNTED)
+    return (*state, Aval((steps,), int64), *[column(steps, x) for x in (*results[count:], *[state[k] for k in saved])])
 
 
 def _saving_vjp(
@@ -312,6 +313,7 @@ while_saving_op = general(
     _saving_abstract,
     vjp=Together(_saving_vjp, order_of_sums),
     jvp=PushedTogether(_saving_jvp),
+    sparsity=repeated,
     **_FACTS,
     doc="""`while_op` that also gives the numbers of its iterations, and a row of each for more than the loop variables.
 
