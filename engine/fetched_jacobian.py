@@ -60,15 +60,10 @@ class Fetched(Evaluations):
     """
 
     def __init__(
-        self,
-        ys: list[Any],
-        xs: list[Any],
-        run: Callable[[Any, dict[Any, Any]], Any],
-        arguments: Sequence[Any] = (),
-        feed: Mapping[Any, Any] | None = None,
-        fetches: Any = (),
+        self, ys: list[Any], xs: list[Any], run: Callable[[Any, dict[Any, Any]], Any], arguments: Sequence[Any] = (),
+        feed: Mapping[Any, Any] | None = None, fetches: Any = (),
         held: Callable[[Sequence[Any]], Sequence[Any]] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._ys, self._xs, self._arguments = ys, xs, list(arguments)
         self._call, self._always, self._fetches, self._held = run, dict(feed or {}), fetches, held
         self.fetched: Any = None

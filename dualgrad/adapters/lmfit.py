@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -18,20 +17,9 @@ from engine.jacobian.views.for_scipy import SciPyFunction
 from engine.runtime.cache import Cache
 from engine.runtime.errors import InvalidArgumentError, SymbolicArrayError
 
-
-def _kept() -> Cache[Any, Any]:
-    return Cache("slopes of lmfit's expressions", 64, key="names of parameters, expressions; functions of lmfit alone")
-
-
-_SLOPES = _kept()
-
-
-@functools.cache
-def _known() -> dict[str, Any]:
-    """What expressions see in fresh parameters."""
-    import lmfit
-
-    return dict(lmfit.Parameters()._asteval.symtable)
+_SLOPES: Cache[Any, Callable[[Any], np.ndarray]] = Cache(
+    "slopes of lmfit's expressions", 64, key="names of parameters, expressions, and what these name besides"
+)
 
 
 class Residual:
@@ -47,7 +35,7 @@ class Residual:
     def __init__(self, function: SciPyFunction, params: Any) -> None:
         self.function = function.like(format="dense", fixed_pattern=False)
         self.names = sorted(function.unpacked(function.x0))
-        self._slopes = _kept()
+        self._made: dict[Any, Any] = {}
         if sorted(params) != self.names:
             raise InvalidArgumentError(f"lmfit: the function takes {self.names}; got parameters {sorted(params)}")
 
@@ -64,57 +52,57 @@ class Residual:
         given = tuple([name for name, expression, _ in told if not expression])
         free = tuple([name for name, expression, varies in told if varies and not expression])
         key = free, given, tied
-        kept = self._slopes.get(key)
-        if kept is None:
+        if key not in self._made:
             columns = [[self.names.index(name) for name in names] for names in (free, [name for name, _ in tied])]
-            kept = self._slopes.put(key, (*columns, _slopes_of(params, *key) if tied and free else None))
-        found = whole.take(kept[0], 1)
-        return found if kept[2] is None else found + whole.take(kept[1], 1) @ kept[2](values)
+            self._made[key] = *columns, _slopes_of(params, *key) if tied and free else None
+        own, others, slopes = self._made[key]
+        found = whole.take(own, 1)
+        return found if slopes is None else found + whole.take(others, 1) @ slopes(values)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_made": {}}
 
 
 def _slopes_of(params: Any, free: Any, given: Any, tied: Any) -> Callable[[Any], np.ndarray]:
-    """The Jacobian of the tied parameters, as a function of all values; made once for the same expressions."""
-    names = params._asteval.user_defined_symbols()
-    is_plain = all(n in params or params._asteval.symtable[n] is _known().get(n) for n in names)
-    found = _SLOPES.get((free, given, tied)) if is_plain else None
-    if found is None:
-        found = _made(copy.deepcopy(params)._asteval, free, given, _ordered(params, dict(tied)), [n for n, _ in tied])
-        if is_plain:
-            _SLOPES.put((free, given, tied), found)
-    return found
+    """The Jacobian of the tied parameters as a function of all values: lmfit's interpreter runs expressions on tensors.
 
-
-def _ordered(params: Any, left: dict[str, str]) -> list[tuple[str, str]]:
-    """Expressions in an order in which each finds what it needs."""
-    order = []
+    It does so once for the same expressions, unless these decide by numbers.
+    """
+    seen = params._asteval
+    named = tuple([(n, seen.symtable[n]) for n in seen.user_defined_symbols() if n not in params])
+    key: Any = (free, given, tied, named)
+    try:
+        if (found := _SLOPES.get(key)) is not None:
+            return found
+    except TypeError:
+        # something that is compared by its contents
+        key = None
+    interpreter, left, order = copy.deepcopy(params)._asteval, dict(tied), []
+    symbols = interpreter.symtable
     while left:
-        name = next(n for n in left if not left.keys() & set(params[n]._expr_deps))
-        order.append((name, left.pop(name)))
-    return order
-
-
-def _made(
-    interpreter: Any, free: Any, given: Any, order: list[tuple[str, str]], tied: list[str]
-) -> Callable[[Any], np.ndarray]:
-    """The Jacobian of expressions: lmfit's interpreter runs them on tensors, once if it can."""
+        order.append(next(n for n in left if not left.keys() & set(params[n]._expr_deps)))
+        del left[order[-1]]
 
     def evaluated(*values: Any) -> list[Any]:
-        symbols = interpreter.symtable
         symbols.update(zip(given, values, strict=True))
-        for name, expression in order:
-            symbols[name] = interpreter(expression, raise_errors=True)
-        return [symbols[name] for name in tied]
+        for name in order:
+            symbols[name] = interpreter(expressions[name], raise_errors=True)
+        return [symbols[name] for name in expressions]
 
     def slopes(*values: Any) -> Any:
         columns = [jvp(evaluated, values, [np.float64(n == name) for n in given])[1] for name in free]
         return np.stack([np.stack(column) for column in columns], 1)
 
+    expressions, run = dict(tied), slopes
     try:
-        closed = build([Aval((), float64)] * len(given), lambda trace, values: [trace.operand(slopes(*values), float64)])
+        closed = build(
+            [Aval((), float64)] * len(given), lambda trace, values: [trace.operand(slopes(*values), float64)]
+        )
+        run = lambda *values: closed.run(*map(np.asarray, values))[0]  # noqa: E731
     except (TypeError, SymbolicArrayError):
-        # an expression that decides by numbers
-        return lambda values: np.asarray(slopes(*[np.float64(values[name]) for name in given]))
-    return lambda values: np.asarray(closed.run(*[np.asarray(values[name], np.float64) for name in given])[0])
+        pass
+    made = lambda values: np.asarray(run(*[np.float64(values[name]) for name in given]))  # noqa: E731
+    return made if key is None else _SLOPES.put(key, made)
 
 
 def fit(function: SciPyFunction, params: Any, method: str = "leastsq", args: tuple[Any, ...] = (), **kws: Any) -> Any:

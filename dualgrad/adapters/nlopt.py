@@ -20,7 +20,6 @@ def objective(function: SciPyFunction) -> Callable[[np.ndarray, np.ndarray], flo
     function : SciPyFunction
         Of ``for_scipy``; it gives one number.
     """
-
     dense = function.like(format="dense", fixed_pattern=False)
 
     def value(x: np.ndarray, grad: np.ndarray) -> float:

@@ -9,15 +9,9 @@ from engine.jacobian.views.for_scipy import SciPyFunction
 
 
 def step(
-    function: SciPyFunction,
-    x: Any,
-    lb: Any = None,
-    ub: Any = None,
-    cl: Any = None,
-    cu: Any = None,
-    multipliers: Any = None,
-    **settings: Any,
-) -> Any:
+    function: SciPyFunction, x: Any, lb: Any = None, ub: Any = None, cl: Any = None, cu: Any = None,
+    multipliers: Any = None, **settings: Any,
+) -> Any:  # fmt: skip
     """OSQP for the step from a point that the quadratic model there calls best: ``solve().x``.
 
     Parameters

@@ -32,8 +32,9 @@ class Model(NamedTuple):
 
 
 def model(
-    function: SciPyFunction, x: Any, triangle: Triangle, multipliers: Any, lb: Any, ub: Any, cl: Any, cu: Any
-) -> Model:
+    function: SciPyFunction, x: Any, triangle: Triangle, multipliers: Any = None,
+    lb: Any = None, ub: Any = None, cl: Any = None, cu: Any = None,
+) -> Model:  # fmt: skip
     """The quadratic model of the objective and the linear ones of the constraints at a point.
 
     Parameters

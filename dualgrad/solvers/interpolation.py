@@ -111,13 +111,14 @@ class PPoly:
             total = np.where(
                 reshape(inside, [-1, *[1] * len(self._rest)]), total, EagerTensor(dtype.numpy.type(np.nan))
             )
-        total = reshape(total, [*shape, *self._rest])
-        if not self.axis:
-            return total
-        # the axes of the points, where that of the knots was
+        return self._shaped(total, shape)
+
+    def _shaped(self, found: Any, shape: Sequence[int]) -> Any:
+        """Values at points, with the axes of the points where that of the knots was."""
+        found = reshape(found, [*shape, *self._rest])
         order = [*range(len(shape), len(shape) + len(self._rest))]
         order[self.axis : self.axis] = range(len(shape))
-        return np.transpose(total, order)
+        return np.transpose(found, order) if self.axis else found
 
     def derivative(self, nu: int = 1) -> PPoly:
         """The derivative of order `nu`, piecewise polynomials again."""
@@ -445,13 +446,7 @@ class interp1d:
             i = searchsorted(knots, flat, side="left")
         else:
             i = searchsorted(knots, flat, side="right") - 1
-        found = gather(self._steps, np.clip(i, 0, n - 1))
-        rest = self._pieces._rest
-        shape = static_shape(at, "interp1d")
-        found = reshape(found, [*shape, *rest])
-        order = [*range(len(shape), len(shape) + len(rest))]
-        order[self._pieces.axis : self._pieces.axis] = range(len(shape))
-        return np.transpose(found, order) if self._pieces.axis else found
+        return self._pieces._shaped(gather(self._steps, np.clip(i, 0, n - 1)), static_shape(at, "interp1d"))
 
 
 class RegularGridInterpolator:
@@ -480,13 +475,9 @@ class RegularGridInterpolator:
     """
 
     def __init__(
-        self,
-        points: Sequence[Any],
-        values: Any,
-        method: str = "linear",
-        bounds_error: bool = True,
+        self, points: Sequence[Any], values: Any, method: str = "linear", bounds_error: bool = True,
         fill_value: Any = np.nan,
-    ) -> None:
+    ) -> None:  # fmt: skip
         name = "RegularGridInterpolator"
         if method not in ("linear", "nearest", "cubic"):
             raise UnimplementedError(
@@ -564,12 +555,8 @@ class RegularGridInterpolator:
 
 
 def interpn(
-    points: Sequence[Any],
-    values: Any,
-    xi: Any,
-    method: str = "linear",
-    bounds_error: bool = True,
+    points: Sequence[Any], values: Any, xi: Any, method: str = "linear", bounds_error: bool = True,
     fill_value: Any = np.nan,
-) -> Any:
+) -> Any:  # fmt: skip
     """Interpolate values of a grid at points, as `scipy.interpolate.interpn`; see `RegularGridInterpolator`."""
     return RegularGridInterpolator(points, values, method, bounds_error, fill_value)(xi)

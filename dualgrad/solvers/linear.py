@@ -172,16 +172,9 @@ def _krylov(name: str, A: Any, b: Any, rtol: float, atol: float, maxiter: int | 
 
 
 def gmres(
-    A: Any,
-    b: Any,
-    x0: Any = None,
-    *,
-    rtol: float = 1e-5,
-    atol: float = 0.0,
-    restart: int | None = None,
-    maxiter: int | None = None,
-    M: Any = None,
-) -> tuple[Any, int]:
+    A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, restart: int | None = None,
+    maxiter: int | None = None, M: Any = None,
+) -> tuple[Any, int]:  # fmt: skip
     """Solve ``A x = b`` by generalized minimal residuals; see `cg`."""
     return _krylov("gmres", A, b, rtol, atol, maxiter, M, restart=restart), 0
 

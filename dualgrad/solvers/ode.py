@@ -12,6 +12,8 @@ import scipy.optimize
 from dualgrad.solvers.closures import Packed, as_floating, as_value, closure, static_shape
 from dualgrad.solvers.flow_op import Stages, flow_op
 from dualgrad.solvers.implicit import root
+from dualgrad.solvers.trajectories import Limit
+from engine.control.checkpoints import limited
 from engine.core.aval import Aval
 from engine.core.detach import looked_at
 from engine.core.eager import EagerTensor
@@ -47,10 +49,11 @@ class _Flow:
 
 
 def _options(name: str, method: Any, given: dict[str, Any]) -> dict[str, Any]:
-    unknown = set(given) - set(_OPTIONS) - set(_IGNORED)
+    unknown = set(given) - {*_OPTIONS, *_IGNORED, "max_bytes"}
     if unknown:
         raise TypeError(f"{name}: got an unexpected argument {sorted(unknown)[0]!r}; it takes {', '.join(_OPTIONS)}")
     options: dict[str, Any] = {"method": method}
+    options |= {key: Limit(n) for key, n in limited(name, given.get("max_bytes")).items()}
     for key in _OPTIONS:
         if given.get(key) is None:
             continue
@@ -71,17 +74,10 @@ def _array_of(x: Any, name: str, what: str) -> np.ndarray:
 
 
 def solve_ivp(
-    fun: Callable[..., Any],
-    t_span: Any,
-    y0: Any,
-    method: str = "RK45",
-    t_eval: Any = None,
-    dense_output: bool = False,
-    events: Any = None,
-    vectorized: bool = False,
-    args: Sequence[Any] | None = None,
+    fun: Callable[..., Any], t_span: Any, y0: Any, method: str = "RK45", t_eval: Any = None,
+    dense_output: bool = False, events: Any = None, vectorized: bool = False, args: Sequence[Any] | None = None,
     **options: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """Solve ``dy/dt = fun(t, y, *args)`` as `scipy.integrate.solve_ivp` does, so that it can be differentiated.
 
     Gradients pass to `y0`, `t_span`, `t_eval`, `args`, and to every tensor that `fun` uses otherwise: in reverse mode
@@ -107,7 +103,8 @@ def solve_ivp(
         ``event(t, y, *args)``, with SciPy's attributes `terminal` and `direction`. The times at which they are zero,
         and the states then, are differentiable, as implicit functions. For eager code.
     vectorized, options
-        As in SciPy; ``jac``, ``jac_sparsity``, ``lband`` and ``uband`` are not needed and not looked at.
+        As in SciPy; ``jac``, ``jac_sparsity``, ``lband`` and ``uband`` are not needed and not looked at. With
+        ``max_bytes`` the adjoint keeps few states of the trajectory and makes its steps again, with the same bits.
 
     Returns
     -------
@@ -224,6 +221,7 @@ def _in_numpy(
     times = [float(_array_of(t, name, "`t_span`")) for t in span]
     y0 = np.asarray(_array_of(flow.packed.vector, name, "`y0`"), np.float64)
     listed = None if events is None else [asked(e) for e in ([events] if callable(events) else events)]
+    options = {**options, "max_bytes": None}
     return scipy.integrate.solve_ivp(slope, times, y0, events=listed, **_options(name, method, options))
 
 

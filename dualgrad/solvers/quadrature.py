@@ -78,14 +78,9 @@ def quad(
 
 
 def quad_vec(
-    f: Callable[..., Any],
-    a: Any,
-    b: Any,
-    epsabs: float = 1e-200,
-    epsrel: float = 1e-8,
-    points: Any = None,
+    f: Callable[..., Any], a: Any, b: Any, epsabs: float = 1e-200, epsrel: float = 1e-8, points: Any = None,
     args: Any = (),
-) -> tuple[Any, Any]:
+) -> tuple[Any, Any]:  # fmt: skip
     """Integrate a function that gives an array, or a structure of arrays; see `quad`.
 
     Examples

@@ -103,14 +103,9 @@ def to_dense(
 
 
 def sparse_to_dense(
-    tf: Any,
-    sparse_indices: Any,
-    output_shape: Any,
-    sparse_values: Any,
-    default_value: Any = 0,
-    validate_indices: bool = True,
-    name: str | None = None,
-) -> Operand:
+    tf: Any, sparse_indices: Any, output_shape: Any, sparse_values: Any, default_value: Any = 0,
+    validate_indices: bool = True, name: str | None = None,
+) -> Operand:  # fmt: skip
     """A tensor of `default_value`, but for given elements.
 
     Parameters

@@ -61,15 +61,9 @@ def embedding_lookup_sparse(
 
 
 def safe_embedding_lookup_sparse(
-    tf: Any,
-    embedding_weights: Any,
-    sparse_ids: Any,
-    sparse_weights: Any,
-    combiner: Any,
-    default_id: Any,
-    max_norm: Any,
-    strategy: dict[str, Any],
-) -> Operand:
+    tf: Any, embedding_weights: Any, sparse_ids: Any, sparse_weights: Any, combiner: Any, default_id: Any,
+    max_norm: Any, strategy: dict[str, Any],
+) -> Operand:  # fmt: skip
     """The same, where ids below 0 (and, but for sums, weights of 0 or less) are left out, and every row has a result.
 
     A row without ids gets that of `default_id`, or zeros. Ids of rank above 2 are taken as rows of their last axis.

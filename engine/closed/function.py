@@ -171,22 +171,11 @@ class ClosedFunction:
     steps: tuple[int, bool] = 0, False
 
     def __init__(
-        self,
-        trace: Trace,
-        parameters: Sequence[Symbol],
-        results: Sequence[Symbol],
-        nodes: Sequence[Node] | None = None,
-        *,
-        avals: Sequence[Aval] | None = None,
-        captures: Sequence[int] = (),
-        contents: Mapping[int, Any] | None = None,
-        form: Any = None,
-        plan: Any = None,
-        store: Store | None = None,
-        after: Mapping[int, Any] | None = None,
-        owned: bool = False,
-        **lowering: Any,
-    ) -> None:
+        self, trace: Trace, parameters: Sequence[Symbol], results: Sequence[Symbol],
+        nodes: Sequence[Node] | None = None, *, avals: Sequence[Aval] | None = None, captures: Sequence[int] = (),
+        contents: Mapping[int, Any] | None = None, form: Any = None, plan: Any = None, store: Store | None = None,
+        after: Mapping[int, Any] | None = None, owned: bool = False, **lowering: Any,
+    ) -> None:  # fmt: skip
         self.trace = trace
         self.parameters = tuple(parameters)
         self.results = tuple(results)
@@ -419,16 +408,10 @@ class ClosedFunction:
         return [same_layout(r) if i in found._constants else r for i, r in enumerate(results)]
 
     def loop(
-        self,
-        operands: Sequence[Any],
-        carries: int,
-        sequences: int,
-        steps: range,
-        cond: ClosedFunction | None = None,
-        before: int = 0,
-        program: Program | None = None,
+        self, operands: Sequence[Any], carries: int, sequences: int, steps: range,
+        cond: ClosedFunction | None = None, before: int = 0, program: Program | None = None,
         writes: tuple[tuple[int, bool], ...] = (),
-    ) -> tuple[int, list[Any], list[np.ndarray]] | None:
+    ) -> tuple[int, list[Any], list[np.ndarray]] | None:  # fmt: skip
         """Run it natively once for each step, as long as `cond` holds.
 
         Parameters
@@ -550,12 +533,9 @@ class ClosedFunction:
     # ---- derivatives -------------------------------------------------------------------------------------------------
 
     def pullback(
-        self,
-        wanted: Sequence[int],
-        given: Sequence[int],
-        seeded: Sequence[int] = (),
+        self, wanted: Sequence[int], given: Sequence[int], seeded: Sequence[int] = (),
         whole: frozenset[int] = frozenset(),
-    ) -> tuple[ClosedFunction, list[bool]]:
+    ) -> tuple[ClosedFunction, list[bool]]:  # fmt: skip
         """Its reverse walk.
 
         Parameters
@@ -710,13 +690,9 @@ def _identity(array: Any) -> tuple[Any, ...]:
 
 
 def with_fixed(
-    inputs: Sequence[Any],
-    arrays: Mapping[int, Any],
-    params: dict[str, Any],
-    names: Sequence[str],
-    first: int,
+    inputs: Sequence[Any], arrays: Mapping[int, Any], params: dict[str, Any], names: Sequence[str], first: int,
     ahead: int,
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
+) -> tuple[tuple[Any, ...], dict[str, Any]]:  # fmt: skip
     """Operands and parameters of an op with the constants among its captures inside its closed functions.
 
     Parameters

@@ -100,6 +100,8 @@ class Checkpointed(Recipe):
         The carries that the walk needs of each step, and what else.
     """
 
+    tells = True
+
     def __init__(
         self, scan: Callable[..., Any], body: ClosedFunction, carries: int, sequences: int, number: Aval,
         keeping: ClosedFunction | None, step: ClosedFunction, ends: tuple[int, int], read: Sequence[int],

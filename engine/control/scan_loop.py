@@ -399,15 +399,9 @@ def pushed_loop(
 
 
 def _scan_jvp(
-    tangents: Sequence[Any],
-    outs: Any,
-    *operands: Any,
-    body: ClosedFunction,
-    carries: int,
-    sequences: int,
-    backwards: bool = False,
-    max_bytes: int | None = None,
-) -> list[Any]:
+    tangents: Sequence[Any], outs: Any, *operands: Any, body: ClosedFunction, carries: int, sequences: int,
+    backwards: bool = False, max_bytes: int | None = None,
+) -> list[Any]:  # fmt: skip
     push = pushed_loop(body, carries, sequences, tangents, operands)
     count = carries + len(push.live)
     columns = sequences + sum(

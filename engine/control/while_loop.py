@@ -163,14 +163,9 @@ def _while_jvp(
 
 
 def _saving_jvp(
-    tangents: Sequence[Any],
-    outs: Any,
-    *operands: Any,
-    cond: ClosedFunction,
-    body: ClosedFunction,
-    count: int,
+    tangents: Sequence[Any], outs: Any, *operands: Any, cond: ClosedFunction, body: ClosedFunction, count: int,
     saved: Sequence[int],
-) -> list[Any]:
+) -> list[Any]:  # fmt: skip
     push = pushed_loop(body, count, 0, tangents, operands)
     kept = [k for k in saved if k in push.live]
     both = tuple([count + push.live.index(k) for k in kept])

@@ -98,19 +98,10 @@ class TapeDerivatives:
         **options: Unpack[JacobianOptions],
     ) -> Any: ...  # fmt: skip
     def jacobian(
-        self,
-        target: Any,
-        sources: Any,
-        unconnected_gradients: Any = UnconnectedGradients.NONE,
-        parallel_iterations: int | None = None,
-        experimental_use_pfor: bool = True,
-        *,
-        mode: Mode = "auto",
-        sparsity: Any = None,
-        max_bytes: int | None = None,
-        format: Format = "dense",
-        executor: Any = None,
-    ) -> Any:
+        self, target: Any, sources: Any, unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None, experimental_use_pfor: bool = True, *, mode: Mode = "auto",
+        sparsity: Any = None, max_bytes: int | None = None, format: Format = "dense", executor: Any = None,
+    ) -> Any:  # fmt: skip
         """The derivative of every element of `target` with respect to every element of each source.
 
         The way there is planned once for each structure of the recording and kept (`engine.jacobian`): forward or
@@ -184,15 +175,9 @@ class TapeDerivatives:
         return rows[0] if isinstance(target, Value) else nest.pack_sequence_as(target, rows)
 
     def batch_jacobian(
-        self,
-        target: Any,
-        source: Any,
-        unconnected_gradients: Any = UnconnectedGradients.NONE,
-        parallel_iterations: int | None = None,
-        experimental_use_pfor: bool = True,
-        *,
-        mode: Mode = "auto",
-    ) -> Operand:
+        self, target: Any, source: Any, unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None, experimental_use_pfor: bool = True, *, mode: Mode = "auto",
+    ) -> Operand:  # fmt: skip
         """The Jacobian of each row of `target` with respect to the same row of `source`.
 
         Parameters
@@ -253,14 +238,9 @@ class TapeDerivatives:
         return wrapped(np.zeros(full, dtype_of(source).numpy) if rows is None else reshape(rows, full))
 
     def hessian(
-        self,
-        target: Any,
-        sources: Any,
-        *,
-        mode: Mode = "auto",
-        max_bytes: int | None = None,
+        self, target: Any, sources: Any, *, mode: Mode = "auto", max_bytes: int | None = None,
         format: Format = "dense",
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """The second derivatives of the sum of `target`'s elements: forward sweeps over one reverse walk.
 
         Parameters
@@ -403,15 +383,9 @@ class TapeDerivatives:
         return nest.pack_sequence_as(sources, [wrapped(p) for p in products])
 
     def jacobian_plan(
-        self,
-        target: Any,
-        sources: Any,
-        *,
-        mode: Mode = "auto",
-        sparsity: Any = None,
-        max_bytes: int | None = None,
+        self, target: Any, sources: Any, *, mode: Mode = "auto", sparsity: Any = None, max_bytes: int | None = None,
         format: Format = "dense",
-    ) -> JacobianPlan:
+    ) -> JacobianPlan:  # fmt: skip
         """The plan by which `jacobian` with the same arguments goes.
 
         Returns
@@ -443,15 +417,9 @@ class TapeDerivatives:
         return compiled_for(with_slopes(self._tape.nodes), sources, targets, options, None, make)
 
     def _blocks(
-        self,
-        targets: Sequence[Any],
-        flat: Sequence[Any],
-        options: Options,
-        pattern: Any,
-        format: str,
-        policy: UnconnectedGradients,
-        executor: Any,
-    ) -> list[list[Any]]:
+        self, targets: Sequence[Any], flat: Sequence[Any], options: Options, pattern: Any, format: str,
+        policy: UnconnectedGradients, executor: Any,
+    ) -> list[list[Any]]:  # fmt: skip
         wanted = [x.handle if isinstance(x, Variable) else x for x in flat]
         rows = [i for i, t in enumerate(targets) if self._usable(t)]
         columns = [j for j, s in enumerate(wanted) if self._usable(s)]

@@ -246,12 +246,9 @@ def cosine_distance(
 
 @operands("logits", alone=("onehot_labels", "weights"))
 def softmax_cross_entropy(
-    onehot_labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
-    label_smoothing: float = 0.0,
+    onehot_labels: Any, logits: Any, weights: Any = 1.0, label_smoothing: float = 0.0,
     reduction: str = SUM_BY_NONZERO_WEIGHTS,
-) -> Operand:
+) -> Operand:  # fmt: skip
     """Weighted mean of `softmax_cross_entropy_with_logits`. Labels count as constants.
 
     `label_smoothing` moves that share of the labels to the uniform distribution; other parameters as in
@@ -284,12 +281,9 @@ def sparse_softmax_cross_entropy(
 
 @operands("logits", alone=("multi_class_labels", "weights"))
 def sigmoid_cross_entropy(
-    multi_class_labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
-    label_smoothing: float = 0.0,
+    multi_class_labels: Any, logits: Any, weights: Any = 1.0, label_smoothing: float = 0.0,
     reduction: str = SUM_BY_NONZERO_WEIGHTS,
-) -> Operand:
+) -> Operand:  # fmt: skip
     """Weighted mean of `sigmoid_cross_entropy_with_logits`.
 
     `label_smoothing` moves labels that far from 0 and 1 toward 1/2; other parameters as in `compute_weighted_loss`.

@@ -50,19 +50,10 @@ class EinsumDense(Layer):
     bias: Variable | None
 
     def __init__(
-        self,
-        equation: str,
-        output_shape: Any,
-        activation: Any = None,
-        bias_axes: str | None = None,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        **kwargs: Any,
-    ) -> None:
+        self, equation: str, output_shape: Any, activation: Any = None, bias_axes: str | None = None,
+        kernel_initializer: Any = "glorot_uniform", bias_initializer: Any = "zeros", kernel_regularizer: Any = None,
+        bias_regularizer: Any = None, kernel_constraint: Any = None, bias_constraint: Any = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
         super().__init__(**kwargs)
         self.equation, self.bias_axes = equation.replace(" ", ""), bias_axes
         self.partial_output_shape = (output_shape,) if isinstance(output_shape, int) else tuple(output_shape)
@@ -124,26 +115,12 @@ class _HeadedAttention(Layer):
     """Attention of several heads: the base."""
 
     def __init__(
-        self,
-        num_heads: int,
-        key_dim: int,
-        value_dim: int | None = None,
-        dropout: float = 0.0,
-        use_bias: bool = True,
-        output_shape: Any = None,
-        attention_axes: Any = None,
-        flash_attention: Any = None,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        seed: int | None = None,
-        use_gate: bool = False,
-        sliding_window: int | None = None,
-        **kwargs: Any,
-    ) -> None:
+        self, num_heads: int, key_dim: int, value_dim: int | None = None, dropout: float = 0.0,
+        use_bias: bool = True, output_shape: Any = None, attention_axes: Any = None, flash_attention: Any = None,
+        kernel_initializer: Any = "glorot_uniform", bias_initializer: Any = "zeros", kernel_regularizer: Any = None,
+        bias_regularizer: Any = None, kernel_constraint: Any = None, bias_constraint: Any = None,
+        seed: int | None = None, use_gate: bool = False, sliding_window: int | None = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
         super().__init__(**kwargs)
         self.supports_masking = True
         options = {"use_gate": use_gate, "sliding_window": sliding_window, "flash_attention": flash_attention}
@@ -210,18 +187,10 @@ class _HeadedAttention(Layer):
         self._output_dense.build([None, None, self.num_heads, self.value_dim])
 
     def call(
-        self,
-        query: Any,
-        value: Any = None,
-        key: Any = None,
-        query_mask: Any = None,
-        value_mask: Any = None,
-        key_mask: Any = None,
-        attention_mask: Any = None,
-        return_attention_scores: bool = False,
-        training: Any = None,
-        use_causal_mask: bool = False,
-    ) -> Results:
+        self, query: Any, value: Any = None, key: Any = None, query_mask: Any = None, value_mask: Any = None,
+        key_mask: Any = None, attention_mask: Any = None, return_attention_scores: bool = False,
+        training: Any = None, use_causal_mask: bool = False,
+    ) -> Results:  # fmt: skip
         """The values, weighted for each query; with the weights if they are asked for.
 
         Parameters
@@ -343,13 +312,9 @@ class Attention(Layer):
     """
 
     def __init__(
-        self,
-        use_scale: bool = False,
-        score_mode: str = "dot",
-        dropout: float = 0.0,
-        seed: int | None = None,
+        self, use_scale: bool = False, score_mode: str = "dot", dropout: float = 0.0, seed: int | None = None,
         **kwargs: Any,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(**kwargs)
         if score_mode not in ("dot", "concat"):
             raise ValueError(f"Attention: `score_mode` must be 'dot' or 'concat', got {score_mode!r}")
@@ -366,13 +331,9 @@ class Attention(Layer):
             self.concat_score_weight = self.add_weight(name="concat_score_weight", shape=(), initializer="ones")
 
     def call(
-        self,
-        inputs: Any,
-        mask: Any = None,
-        training: Any = False,
-        return_attention_scores: bool = False,
+        self, inputs: Any, mask: Any = None, training: Any = False, return_attention_scores: bool = False,
         use_causal_mask: bool = False,
-    ) -> Results:
+    ) -> Results:  # fmt: skip
         """The values, weighted for each query; with the weights if they are asked for."""
         if not isinstance(inputs, (list, tuple)) or len(inputs) not in (2, 3):
             raise ValueError(f"layer {self.name!r} must be called on [query, value] or [query, value, key]")

@@ -55,25 +55,12 @@ class _Convolution(Spatial):
     bias: Variable | None
 
     def __init__(
-        self,
-        filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
-        padding: str = "valid",
-        data_format: str | None = None,
-        dilation_rate: Any = 1,
-        groups: int = 1,
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        **kwargs: Any,
-    ) -> None:
+        self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
+        data_format: str | None = None, dilation_rate: Any = 1, groups: int = 1, activation: Any = None,
+        use_bias: bool = True, kernel_initializer: Any = "glorot_uniform", bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None, bias_regularizer: Any = None, activity_regularizer: Any = None,
+        kernel_constraint: Any = None, bias_constraint: Any = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
         kind = type(self).__name__
         self.data_format = data_format or "channels_last"
@@ -204,17 +191,9 @@ class _ConvTranspose(_Convolution):
     kernel: Variable
 
     def __init__(
-        self,
-        filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
-        padding: str = "valid",
-        output_padding: Any = None,
-        data_format: str | None = None,
-        dilation_rate: Any = 1,
-        activation: Any = None,
-        **kwargs: Any,
-    ) -> None:
+        self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid", output_padding: Any = None,
+        data_format: str | None = None, dilation_rate: Any = 1, activation: Any = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
         super().__init__(
             filters, kernel_size, strides, padding, data_format, dilation_rate, activation=activation, **kwargs
         )
@@ -315,21 +294,11 @@ class _DepthwiseConv(_Depthwise):
     """A convolution of each channel with filters of its own, and nothing else."""
 
     def __init__(
-        self,
-        kernel_size: Any,
-        strides: Any = 1,
-        padding: str = "valid",
-        depth_multiplier: int = 1,
-        data_format: str | None = None,
-        dilation_rate: Any = 1,
-        activation: Any = None,
-        use_bias: bool = True,
-        depthwise_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        depthwise_regularizer: Any = None,
-        depthwise_constraint: Any = None,
-        **kwargs: Any,
-    ) -> None:
+        self, kernel_size: Any, strides: Any = 1, padding: str = "valid", depth_multiplier: int = 1,
+        data_format: str | None = None, dilation_rate: Any = 1, activation: Any = None, use_bias: bool = True,
+        depthwise_initializer: Any = "glorot_uniform", bias_initializer: Any = "zeros",
+        depthwise_regularizer: Any = None, depthwise_constraint: Any = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
         options = {"use_bias": use_bias, "bias_initializer": bias_initializer, "activation": activation}
         kwargs["kernel_initializer"] = "zeros"  # of no kernel: another one would draw a seed
         super().__init__(1, kernel_size, strides, padding, data_format, dilation_rate, **options, **kwargs)
@@ -377,28 +346,14 @@ class _SeparableConv(_Depthwise):
     pointwise_kernel: Variable
 
     def __init__(
-        self,
-        filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
-        padding: str = "valid",
-        data_format: str | None = None,
-        dilation_rate: Any = 1,
-        depth_multiplier: int = 1,
-        activation: Any = None,
-        use_bias: bool = True,
-        depthwise_initializer: Any = "glorot_uniform",
-        pointwise_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        depthwise_regularizer: Any = None,
-        pointwise_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        depthwise_constraint: Any = None,
-        pointwise_constraint: Any = None,
-        bias_constraint: Any = None,
-        **kwargs: Any,
-    ) -> None:
+        self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",
+        data_format: str | None = None, dilation_rate: Any = 1, depth_multiplier: int = 1, activation: Any = None,
+        use_bias: bool = True, depthwise_initializer: Any = "glorot_uniform",
+        pointwise_initializer: Any = "glorot_uniform", bias_initializer: Any = "zeros",
+        depthwise_regularizer: Any = None, pointwise_regularizer: Any = None, bias_regularizer: Any = None,
+        activity_regularizer: Any = None, depthwise_constraint: Any = None, pointwise_constraint: Any = None,
+        bias_constraint: Any = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
         super().__init__(
             *(filters, kernel_size, strides, padding, data_format, dilation_rate),
             activation=activation,

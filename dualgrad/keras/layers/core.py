@@ -36,16 +36,9 @@ class InputLayer(Layer):
     _starts_built = True
 
     def __init__(
-        self,
-        input_shape: Any = None,
-        batch_size: int | None = None,
-        dtype: Any = None,
-        name: str | None = None,
-        *,
-        shape: Any = None,
-        batch_shape: Any = None,
-        batch_input_shape: Any = None,
-    ) -> None:
+        self, input_shape: Any = None, batch_size: int | None = None, dtype: Any = None, name: str | None = None, *,
+        shape: Any = None, batch_shape: Any = None, batch_input_shape: Any = None,
+    ) -> None:  # fmt: skip
         whole = batch_shape if batch_input_shape is None else batch_input_shape
         if whole is None:
             inner = shape if input_shape is None else input_shape
@@ -91,14 +84,9 @@ class Input(Bound):
     """
 
     def __new__(
-        cls,
-        shape: Any = None,
-        batch_size: int | None = None,
-        dtype: Any = None,
-        name: str | None = None,
-        batch_shape: Any = None,
-        tensor: Any = None,
-    ) -> Any:
+        cls, shape: Any = None, batch_size: int | None = None, dtype: Any = None, name: str | None = None,
+        batch_shape: Any = None, tensor: Any = None,
+    ) -> Any:  # fmt: skip
         """The symbol."""
         host = cls.host
         if tensor is not None:
@@ -138,19 +126,10 @@ class Dense(Layer):
     bias: Variable | None
 
     def __init__(
-        self,
-        units: int,
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        **kwargs: Any,
-    ) -> None:
+        self, units: int, activation: Any = None, use_bias: bool = True, kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros", kernel_regularizer: Any = None, bias_regularizer: Any = None,
+        activity_regularizer: Any = None, kernel_constraint: Any = None, bias_constraint: Any = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
         if not isinstance(units, int) or units <= 0:
             raise ValueError(f"Received an invalid value for `units`, expected a positive integer. Received: {units=}")
@@ -378,13 +357,9 @@ class Lambda(Layer):
     """
 
     def __init__(
-        self,
-        function: Callable[..., Any],
-        output_shape: Any = None,
-        mask: Any = None,
-        arguments: dict[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> None:
+        self, function: Callable[..., Any], output_shape: Any = None, mask: Any = None,
+        arguments: dict[str, Any] | None = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
         super().__init__(**kwargs)
         self.function, self.arguments, self.mask = function, arguments or {}, mask
 
@@ -438,15 +413,10 @@ class Embedding(Layer):
     embeddings: Variable
 
     def __init__(
-        self,
-        input_dim: int,
-        output_dim: int,
-        embeddings_initializer: Any = "uniform",
-        embeddings_regularizer: Any = None,
-        embeddings_constraint: Any = None,
-        mask_zero: bool = False,
+        self, input_dim: int, output_dim: int, embeddings_initializer: Any = "uniform",
+        embeddings_regularizer: Any = None, embeddings_constraint: Any = None, mask_zero: bool = False,
         **kwargs: Any,
-    ) -> None:
+    ) -> None:  # fmt: skip
         kwargs.pop("input_length", None)
         super().__init__(**kwargs)
         self.input_dim, self.output_dim, self.mask_zero = input_dim, output_dim, mask_zero

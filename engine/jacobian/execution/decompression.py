@@ -137,15 +137,9 @@ class Decompression:
     """
 
     def __init__(
-        self,
-        path: Path,
-        rows: Sequence[IndexMap],
-        columns: Sequence[IndexMap],
-        targets: Sequence[Group],
-        sources: Sequence[Group],
-        patterns: list[list[Pattern]],
-        sweeps: Sequence[PlannedSweep],
-    ) -> None:
+        self, path: Path, rows: Sequence[IndexMap], columns: Sequence[IndexMap], targets: Sequence[Group],
+        sources: Sequence[Group], patterns: list[list[Pattern]], sweeps: Sequence[PlannedSweep],
+    ) -> None:  # fmt: skip
         self.path, self.rows, self.columns = path, rows, columns
         self.targets, self.sources, self.patterns, self.sweeps = targets, sources, patterns, sweeps
 

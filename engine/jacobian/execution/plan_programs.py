@@ -46,13 +46,9 @@ class Mirror(Retrace):
         return constant_value(symbol) if slot is None else self._original.contents(self._original.values[slot])
 
     def planned(
-        self,
-        wanted: Sequence[Any],
-        plan: Plan,
-        further: Sequence[Any] = (),
-        numbers: Callable[[list[int]], list[int]] = list,
-        **how: Any,
-    ) -> ClosedFunction:
+        self, wanted: Sequence[Any], plan: Plan, further: Sequence[Any] = (),
+        numbers: Callable[[list[int]], list[int]] = list, **how: Any,
+    ) -> ClosedFunction:  # fmt: skip
         """The closed function that computes what a plan says; `numbers` are given to what it captures.
 
         The entries of sparse matrices are the caller's, who may change them in place.

@@ -138,14 +138,9 @@ class DirectionAssignment:
     """
 
     def __init__(
-        self,
-        path: Path,
-        nodes: Sequence[Node],
-        targets: Sequence[Group],
-        sources: Sequence[Group],
-        patterns: list[list[Pattern]],
-        ways: Ways,
-    ) -> None:
+        self, path: Path, nodes: Sequence[Node], targets: Sequence[Group], sources: Sequence[Group],
+        patterns: list[list[Pattern]], ways: Ways,
+    ) -> None:  # fmt: skip
         self.path, self.nodes = path, nodes
         self.targets, self.sources, self.patterns = targets, sources, patterns
         self.ways = ways

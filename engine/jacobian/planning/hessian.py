@@ -86,14 +86,9 @@ class _Reading:
     """Where each entry is read."""
 
     def __init__(
-        self,
-        path: Path,
-        whole: sparse.csr_array,
-        coloring: Coloring,
-        starts: np.ndarray,
-        colors: list[np.ndarray],
+        self, path: Path, whole: sparse.csr_array, coloring: Coloring, starts: np.ndarray, colors: list[np.ndarray],
         counts: list[int],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.path, self.starts, self.colors, self.counts = path, starts, colors, counts
         self.rows, self.columns = entry_rows(whole), whole.indices
         read = readable_entries(whole, coloring)

@@ -32,14 +32,9 @@ _PLANNING = 64
 
 
 def chunks_for(
-    path: Path,
-    nodes: Sequence[Node],
-    sweeps: Sequence[PlannedSweep],
-    blocks: Sequence[Sequence[Any]],
-    shapes: Sequence[Sequence[tuple[int, int]]],
-    values_only: bool,
-    max_bytes: int | None,
-) -> tuple[list[int], int]:
+    path: Path, nodes: Sequence[Node], sweeps: Sequence[PlannedSweep], blocks: Sequence[Sequence[Any]],
+    shapes: Sequence[Sequence[tuple[int, int]]], values_only: bool, max_bytes: int | None,
+) -> tuple[list[int], int]:  # fmt: skip
     """How many seeds to sweep at once in each sweep, and the bytes that everything takes at its fullest.
 
     Parameters

@@ -434,16 +434,9 @@ def _differs(peeled: Sequence[IndexMap], whole: Sequence[IndexMap]) -> bool:
 
 
 def _candidate(
-    path: Path,
-    sites: Sites,
-    nodes: Sequence[Node],
-    rows: list[IndexMap],
-    columns: list[IndexMap],
-    ways: Ways,
-    why: str,
-    blocks: list[list[Pattern]] | None = None,
-    most: float = math.inf,
-) -> _Candidate:
+    path: Path, sites: Sites, nodes: Sequence[Node], rows: list[IndexMap], columns: list[IndexMap], ways: Ways,
+    why: str, blocks: list[list[Pattern]] | None = None, most: float = math.inf,
+) -> _Candidate:  # fmt: skip
     targets = _wanted(path, rows)
     sources = [Group(slot) for slot in dict.fromkeys(p.slot for p in columns)]
     if blocks is None:

@@ -119,14 +119,9 @@ class Recorded(Evaluations):
     """
 
     def __init__(
-        self,
-        function: Callable[..., Any],
-        pack: Callable[[list[Any]], Any],
-        dtype: np.dtype,
-        is_real: bool = True,
-        example: Sequence[np.ndarray] = (),
-        given: Sequence[Any] = (),
-    ) -> None:
+        self, function: Callable[..., Any], pack: Callable[[list[Any]], Any], dtype: np.dtype, is_real: bool = True,
+        example: Sequence[np.ndarray] = (), given: Sequence[Any] = (),
+    ) -> None:  # fmt: skip
         self._function, self._pack, self._dtype, self._is_real = function, pack, dtype, is_real
         self._tape = Tape(False, strict=True)
         # the arguments of the last call

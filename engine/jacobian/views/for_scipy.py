@@ -136,19 +136,10 @@ class SciPyFunction(Shown):
     """
 
     def __init__(
-        self,
-        evaluations: Evaluations,
-        x0: Sequence[np.ndarray],
-        pack: Callable[[list[Any]], Any],
-        *,
-        format: Format = "dense",
-        mode: Mode = "auto",
-        sparsity: Any = None,
-        max_bytes: int | None = None,
-        executor: Any = None,
-        fixed_pattern: bool = False,
-        index_dtype: Any = np.int32,
-    ) -> None:
+        self, evaluations: Evaluations, x0: Sequence[np.ndarray], pack: Callable[[list[Any]], Any], *,
+        format: Format = "dense", mode: Mode = "auto", sparsity: Any = None, max_bytes: int | None = None,
+        executor: Any = None, fixed_pattern: bool = False, index_dtype: Any = np.int32,
+    ) -> None:  # fmt: skip
         self._here, self._pack = _Here(evaluations), pack
         self._like = [(x.shape, x.dtype) for x in x0]
         self._widths = [x.size for x in x0]

@@ -125,14 +125,9 @@ def dense_block(values: Any, target: Any, source: Any) -> EagerTensor | None:
 
 
 def finished_block(
-    values: Any,
-    block: Any,
-    shape: tuple[int, ...],
-    source_shape: tuple[int, ...],
-    source: Any,
-    format: str,
+    values: Any, block: Any, shape: tuple[int, ...], source_shape: tuple[int, ...], source: Any, format: str,
     policy: UnconnectedGradients,
-) -> Operand | SparseJacobian | sparse.sparray | None:
+) -> Operand | SparseJacobian | sparse.sparray | None:  # fmt: skip
     """A block as the caller gets it, of the shapes of target and source."""
     if values is None and policy is UnconnectedGradients.NONE:
         return None
