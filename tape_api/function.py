@@ -23,7 +23,6 @@ from dualgrad.platform.config import functions_run_eagerly
 from engine.closed.call_record import VaryingShape, are_plain, no_longer, references, standing_in
 from engine.closed.function import plain
 from engine.closed.traced_function import TracedFunction
-from engine.control.checkpoints import Checkpointed
 from engine.core import nest
 from engine.core.aval import Aval
 from engine.core.composite import Composite
@@ -350,8 +349,7 @@ class Function(Shown, Generic[P, R]):
         programs = sum(isinstance(x, _PROGRAMS) for x in kept)
         lines = [f"{name} runs as a program (combinations of arguments: {programs})"] if programs else []
         nodes = [node for x in kept if isinstance(x, _PROGRAMS) for node in x._trace.nodes]
-        recipes = [node.params.get("recipe") for node in nodes]
-        lines += [f"{name}: {recipe}" for recipe in recipes if isinstance(recipe, Checkpointed)]
+        lines += [f"{name}: {p}" for node in nodes for p in node.params.values() if getattr(p, "tells", False)]
         reasons = [
             *[x for x in kept if type(x) in (str, _Varying)],
             *[f._without_key for f in self._all() if f._without_key],

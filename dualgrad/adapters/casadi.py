@@ -51,7 +51,7 @@ def callback(function: SciPyFunction, name: str = "f", **options: Any) -> Any:
             return casadi.Sparsity.dense(rows, 1)
 
         def eval(self, given: Any) -> list[Any]:
-            return [casadi.DM(columns.fun(given[0].full().ravel()))]
+            return [columns.fun(given[0].full().ravel())]
 
         def has_jacobian(self) -> bool:
             return True

@@ -11,29 +11,20 @@ from dualgrad.adapters.quadratic import model
 from engine.jacobian.views.for_scipy import SciPyFunction
 
 
-def step(
-    function: SciPyFunction,
-    x: Any,
-    lb: Any = None,
-    ub: Any = None,
-    cl: Any = None,
-    cu: Any = None,
-    multipliers: Any = None,
-    settings: Any = None,
-) -> Any:
+def step(function: SciPyFunction, x: Any, settings: Any = None, **problem: Any) -> Any:
     """Clarabel for the step from a point that the quadratic model there calls best: ``solve().x``.
 
     Equations are its zero cone, the finite ones of the other bounds its nonnegative one.
 
     Parameters
     ----------
-    function, x, lb, ub, cl, cu, multipliers
-        See `dualgrad.adapters.quadratic.model`.
+    function, x, **problem
+        `lb`, `ub`, `cl`, `cu` and `multipliers`, see `dualgrad.adapters.quadratic.model`.
     settings : clarabel.DefaultSettings, optional
     """
     import clarabel
 
-    made = model(function, x, "upper", multipliers, lb, ub, cl, cu)
+    made = model(function, x, "upper", **problem)
     rows, equal = made.A.tocsr(), made.l == made.u
     above, below = ~equal & np.isfinite(made.u), ~equal & np.isfinite(made.l)
     matrix = sparse.vstack([rows[equal], rows[above], -rows[below]], format="csc")

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from engine.function_transforms import jacrev
+import engine.numpy_api.operators  # noqa: F401 - expressions are of Python's operators
+from engine.closed.function import build
+from engine.core.aval import Aval
+from engine.core.dtypes import float64
+from engine.function_transforms import jvp
 from engine.jacobian.views.for_scipy import SciPyFunction
-from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.cache import Cache
+from engine.runtime.errors import InvalidArgumentError, SymbolicArrayError
+
+_SLOPES: Cache[Any, Callable[[Any], np.ndarray]] = Cache(
+    "slopes of lmfit's expressions", 64, key="names of parameters, expressions, and what these name besides"
+)
 
 
 class Residual:
@@ -24,7 +34,8 @@ class Residual:
 
     def __init__(self, function: SciPyFunction, params: Any) -> None:
         self.function = function.like(format="dense", fixed_pattern=False)
-        self.names, self._tied = sorted(function.unpacked(function.x0)), copy.deepcopy(params)
+        self.names = sorted(function.unpacked(function.x0))
+        self._made: dict[Any, Any] = {}
         if sorted(params) != self.names:
             raise InvalidArgumentError(f"lmfit: the function takes {self.names}; got parameters {sorted(params)}")
 
@@ -34,28 +45,64 @@ class Residual:
 
     def jacobian(self, params: Any, *args: Any) -> np.ndarray:
         """Its Jacobian, a column for each parameter that varies, with what others follow from it by expressions."""
-        free = [name for name, p in params.items() if p.vary and not p.expr]
-        tied = [name for name, p in params.items() if p.expr]
-        values = [params[name].value for name in self.names]
-        whole = np.atleast_2d(self.function.jac(values, *args))
-        found = whole[:, [self.names.index(name) for name in free]]
-        if not tied or not free:
-            return found
-        fixed = {name: p.value for name, p in params.items() if not p.expr}
-        at = np.array([params[name].value for name in free])
-        slopes = jacrev(lambda x: self._evaluated(tied, {**fixed, **dict(zip(free, x, strict=True))}))(at)
-        return found + whole[:, [self.names.index(name) for name in tied]] @ np.stack([np.asarray(s) for s in slopes])
+        values = {name: p.value for name, p in params.items()}
+        whole = np.atleast_2d(self.function.jac([values[name] for name in self.names], *args))
+        told = [(name, p.expr, p.vary) for name, p in params.items()]
+        tied = tuple([(name, expression) for name, expression, _ in told if expression])
+        given = tuple([name for name, expression, _ in told if not expression])
+        free = tuple([name for name, expression, varies in told if varies and not expression])
+        key = free, given, tied
+        if key not in self._made:
+            columns = [[self.names.index(name) for name in names] for names in (free, [name for name, _ in tied])]
+            self._made[key] = *columns, _slopes_of(params, *key) if tied and free else None
+        own, others, slopes = self._made[key]
+        found = whole.take(own, 1)
+        return found if slopes is None else found + whole.take(others, 1) @ slopes(values)
 
-    def _evaluated(self, tied: list[str], values: dict[str, Any]) -> list[Any]:
-        """The parameters that are tied, from the others: lmfit's interpreter runs the expressions on tensors."""
-        interpreter = self._tied._asteval
-        interpreter.symtable.update(values)
-        left = list(tied)
-        while left:
-            name = next(n for n in left if not set(left) & set(self._tied[n]._expr_deps))
-            values[name] = interpreter.symtable[name] = interpreter(self._tied[name].expr, raise_errors=True)
-            left.remove(name)
-        return [values[name] for name in tied]
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_made": {}}
+
+
+def _slopes_of(params: Any, free: Any, given: Any, tied: Any) -> Callable[[Any], np.ndarray]:
+    """The Jacobian of the tied parameters as a function of all values: lmfit's interpreter runs expressions on tensors.
+
+    It does so once for the same expressions, unless these decide by numbers.
+    """
+    seen = params._asteval
+    named = tuple([(n, seen.symtable[n]) for n in seen.user_defined_symbols() if n not in params])
+    key: Any = (free, given, tied, named)
+    try:
+        if (found := _SLOPES.get(key)) is not None:
+            return found
+    except TypeError:
+        # something that is compared by its contents
+        key = None
+    interpreter, left, order = copy.deepcopy(params)._asteval, dict(tied), []
+    symbols = interpreter.symtable
+    while left:
+        order.append(next(n for n in left if not left.keys() & set(params[n]._expr_deps)))
+        del left[order[-1]]
+
+    def evaluated(*values: Any) -> list[Any]:
+        symbols.update(zip(given, values, strict=True))
+        for name in order:
+            symbols[name] = interpreter(expressions[name], raise_errors=True)
+        return [symbols[name] for name in expressions]
+
+    def slopes(*values: Any) -> Any:
+        columns = [jvp(evaluated, values, [np.float64(n == name) for n in given])[1] for name in free]
+        return np.stack([np.stack(column) for column in columns], 1)
+
+    expressions, run = dict(tied), slopes
+    try:
+        closed = build(
+            [Aval((), float64)] * len(given), lambda trace, values: [trace.operand(slopes(*values), float64)]
+        )
+        run = lambda *values: closed.run(*map(np.asarray, values))[0]  # noqa: E731
+    except (TypeError, SymbolicArrayError):
+        pass
+    made = lambda values: np.asarray(run(*[np.float64(values[name]) for name in given]))  # noqa: E731
+    return made if key is None else _SLOPES.put(key, made)
 
 
 def fit(function: SciPyFunction, params: Any, method: str = "leastsq", args: tuple[Any, ...] = (), **kws: Any) -> Any:

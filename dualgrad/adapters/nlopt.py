@@ -20,11 +20,13 @@ def objective(function: SciPyFunction) -> Callable[[np.ndarray, np.ndarray], flo
     function : SciPyFunction
         Of ``for_scipy``; it gives one number.
     """
+    dense = function.like(format="dense", fixed_pattern=False)
 
     def value(x: np.ndarray, grad: np.ndarray) -> float:
-        if grad.size:
-            grad[:] = function.grad(x)
-        return float(np.squeeze(function.fun(x)))
+        if not grad.size:
+            return float(np.squeeze(dense.fun(x)))
+        found, grad[:] = dense.fun_and_jac(x)
+        return float(np.squeeze(found))
 
     return value
 

@@ -32,7 +32,14 @@ class Model(NamedTuple):
 
 
 def model(
-    function: SciPyFunction, x: Any, triangle: Triangle, multipliers: Any, lb: Any, ub: Any, cl: Any, cu: Any
+    function: SciPyFunction,
+    x: Any,
+    triangle: Triangle,
+    multipliers: Any = None,
+    lb: Any = None,
+    ub: Any = None,
+    cl: Any = None,
+    cu: Any = None,
 ) -> Model:
     """The quadratic model of the objective and the linear ones of the constraints at a point.
 
@@ -55,7 +62,13 @@ def model(
     hessian = columns.weighted_hess(x, [1.0, *weights], triangle=triangle)
     limits = [(cl, 0.0, values), (cu, 0.0, values), (lb, -np.inf, x), (ub, np.inf, x)]
     low, high, below, above = (np.full(at.size, usual if b is None else b) - at for b, usual, at in limits)
-    bounds = [] if lb is None and ub is None else [sparse.eye_array(x.size)]
-    rows = sparse.vstack([sparse.csc_array((0, x.size)), *[p.jac(x) for p in rest], *bounds], format="csc")
-    ends = [np.concatenate([a, b][: 1 + len(bounds)]) for a, b in ((low, below), (high, above))]
-    return Model(sparse.csc_matrix(hessian), first.grad(x), sparse.csc_matrix(rows), *ends)
+    rows = [p.jac(x) for p in rest] or [sparse.csc_array((0, x.size))]
+    whole = sparse.vstack(rows, format="csc") if len(rows) > 1 else rows[0]
+    if lb is not None or ub is not None:
+        # the identity below: an entry at the end of each column
+        ends, m = whole.indptr[1:], values.size
+        indices = np.insert(whole.indices, ends, np.arange(m, m + x.size, dtype=np.int32))
+        entries = np.insert(whole.data, ends, 1.0), indices, whole.indptr + np.arange(x.size + 1, dtype=np.int32)
+        whole = sparse.csc_matrix(entries, (m + x.size, x.size))
+        low, high = np.concatenate([low, below]), np.concatenate([high, above])
+    return Model(sparse.csc_matrix(hessian), first.grad(x), sparse.csc_matrix(whole), low, high)

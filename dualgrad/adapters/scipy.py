@@ -21,7 +21,8 @@ WITHOUT = ("nelder-mead", "powell", "cobyla", "cobyqa")
 
 def pair(function: SciPyFunction) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """``fun`` and ``grad``, as many optimizers take them side by side."""
-    return function.fun, function.like(format="dense", fixed_pattern=False).grad
+    dense = function.like(format="dense", fixed_pattern=False)
+    return dense.fun, dense.grad
 
 
 def minimize(function: SciPyFunction, method: str, cl: Any = 0.0, cu: Any = 0.0, **options: Any) -> Any:

@@ -26,6 +26,7 @@ from scipy.integrate import solve_ivp
 from scipy.sparse import csr_array
 
 from dualgrad.solvers.matrices import compiled_blocks
+from dualgrad.solvers.trajectories import Trajectory
 from engine.closed.function import ClosedFunction, build, plain
 from engine.control.cond import differentiable, plus
 from engine.control.scan_loop import swapped
@@ -65,6 +66,15 @@ class Stages:
     directions: tuple[int, ...]
     jumps: tuple[int, ...] = ()
     options: tuple[tuple[str, Any], ...] = ()
+
+    def __repr__(self) -> str:
+        limit = dict(self.options).get("max_bytes")
+        return f"<stages of {self.counts} states>" if limit is None else f"<trajectories within {limit!r}>"
+
+    @property
+    def tells(self) -> bool:
+        """Whether `explain` shows it."""
+        return len(self.counts) > 1 and "max_bytes" in dict(self.options)
 
     @property
     def states(self) -> int:
@@ -150,7 +160,7 @@ def _kernel(times: Any, *operands: Any, bodies: Sequence[ClosedFunction], stages
         for a, b in pairwise(knots):
             x = x + _joined([jumps[s][a] if s in jumps else np.zeros(operands[s].shape) for s in own])
             between = range(a, b, stages.directions[k])[1:]
-            x = _piece(stage, solved, bodies[k], params, times, (a, *between, b), x, stages, outs, own)
+            x = _piece(stage, solved, bodies[k], params, times, (a, *between, b), x, stages, outs, own, len(knots) - 1)
         solved.append(stage)
     return tuple(outs)
 
@@ -162,7 +172,7 @@ def _store(outs: Sequence[np.ndarray], own: range, stage: _Solved, i: int, x: np
 
 def _piece(
     stage: _Solved, before: Sequence[_Solved], body: ClosedFunction, params: Sequence[Any], times: np.ndarray,
-    knots: Sequence[int], x: np.ndarray, stages: Stages, outs: Sequence[np.ndarray], own: range,
+    knots: Sequence[int], x: np.ndarray, stages: Stages, outs: Sequence[np.ndarray], own: range, pieces: int,
 ) -> np.ndarray:  # fmt: skip
     """Go from one knot to another, through those between; keep the solution there and everywhere."""
     t0, t1 = times[knots[0]], times[knots[-1]]
@@ -189,14 +199,18 @@ def _piece(
     wanted, place = np.unique(times[list(knots)], return_inverse=True)
     order = slice(None) if t1 > t0 else slice(None, None, -1)
     is_seen = len(before) + 1 < len(stages.counts)
-    found = solve_ivp(fun, (t0, t1), x, t_eval=wanted[order], dense_output=is_seen, **options)
+    limit, kept = options.pop("max_bytes", None), None
+    if limit is not None and is_seen:
+        kept = Trajectory(options["method"], limit // (pieces * (len(stages.counts) - 1)), limit)
+        options["method"] = kept.solver
+    found = solve_ivp(fun, (t0, t1), x, t_eval=wanted[order], dense_output=is_seen and kept is None, **options)
     if found.status < 0:
         raise ConvergenceError(f"solve_ivp: {found.message} It stopped between t = {t0} and {t1}")
     values_at = found.y[:, order]
     for i, j in zip(knots[1:], place[1:], strict=True):
         _store(outs, own, stage, i, values_at[:, j])
     if is_seen:
-        stage.pieces.append((min(t0, t1), max(t0, t1), found.sol))
+        stage.pieces.append((min(t0, t1), max(t0, t1), found.sol if kept is None else kept.solution(t1)))
     return values_at[:, place[-1]]
 
 

@@ -14,17 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from dualgrad.solvers.linear_op import linear_solve_op, transposed
+from dualgrad.solvers.linear_op import linear_solve_op, one_by_one, transposed
 from dualgrad.solvers.matrices import jacobian_of, length_of
 from engine.closed.function import ClosedFunction, build, plain
 from engine.control.cond import differentiable, plus
 from engine.core.aval import Aval
-from engine.core.batching import Batches
 from engine.core.kinds import PushedTogether, Together, general
-from engine.core.op import Op
 from engine.core.value import Zero, aval_of
-from engine.ops.joining import stack
-from engine.ops.shape import identity
 from engine.ops.slicing import getitem
 from engine.ops.solve import solve
 
@@ -94,12 +90,6 @@ def _vjp(
             if is_connected:
                 totals[1 + i] = plus(previous[1 + i], part)
     return totals
-
-
-def one_by_one(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
-    """Apply the op to each element of a batch: each one takes its own steps."""
-    pairs = list(zip(inputs, flags, strict=True))
-    return stack([identity(op(*[getitem(x, i) if f else x for x, f in pairs], **params)) for i in range(size)], 0)
 
 
 implicit_op = general(

@@ -111,13 +111,14 @@ class PPoly:
             total = np.where(
                 reshape(inside, [-1, *[1] * len(self._rest)]), total, EagerTensor(dtype.numpy.type(np.nan))
             )
-        total = reshape(total, [*shape, *self._rest])
-        if not self.axis:
-            return total
-        # the axes of the points, where that of the knots was
+        return self._shaped(total, shape)
+
+    def _shaped(self, found: Any, shape: Sequence[int]) -> Any:
+        """Values at points, with the axes of the points where that of the knots was."""
+        found = reshape(found, [*shape, *self._rest])
         order = [*range(len(shape), len(shape) + len(self._rest))]
         order[self.axis : self.axis] = range(len(shape))
-        return np.transpose(total, order)
+        return np.transpose(found, order) if self.axis else found
 
     def derivative(self, nu: int = 1) -> PPoly:
         """The derivative of order `nu`, piecewise polynomials again."""
@@ -379,9 +380,16 @@ class interp1d:
     """
 
     def __init__(
-        self, x: Any, y: Any, kind: Any = "linear", axis: int = -1, copy: bool = True, bounds_error: Any = None,
-        fill_value: Any = np.nan, assume_sorted: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        x: Any,
+        y: Any,
+        kind: Any = "linear",
+        axis: int = -1,
+        copy: bool = True,
+        bounds_error: Any = None,
+        fill_value: Any = np.nan,
+        assume_sorted: bool = False,
+    ) -> None:
         kinds = ("linear", "slinear", "nearest", "previous", "zero", "next", "cubic")
         kind = {1: "linear", 3: "cubic", 0: "zero"}.get(kind, kind) if isinstance(kind, int) else kind
         if kind not in kinds:
@@ -445,13 +453,7 @@ class interp1d:
             i = searchsorted(knots, flat, side="left")
         else:
             i = searchsorted(knots, flat, side="right") - 1
-        found = gather(self._steps, np.clip(i, 0, n - 1))
-        rest = self._pieces._rest
-        shape = static_shape(at, "interp1d")
-        found = reshape(found, [*shape, *rest])
-        order = [*range(len(shape), len(shape) + len(rest))]
-        order[self._pieces.axis : self._pieces.axis] = range(len(shape))
-        return np.transpose(found, order) if self._pieces.axis else found
+        return self._pieces._shaped(gather(self._steps, np.clip(i, 0, n - 1)), static_shape(at, "interp1d"))
 
 
 class RegularGridInterpolator:

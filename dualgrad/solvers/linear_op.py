@@ -30,6 +30,7 @@ from engine.core.value import Zero, aval_of
 from engine.gradient_tape import GradientTape
 from engine.ops.creation import zeros_like
 from engine.ops.joining import stack
+from engine.ops.shape import identity
 from engine.ops.slicing import getitem
 from engine.runtime.errors import ConvergenceError
 
@@ -109,9 +110,10 @@ def _vjp(
     return totals
 
 
-def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
+def one_by_one(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
+    """Apply the op to each element of a batch: each one takes its own steps."""
     pairs = list(zip(inputs, flags, strict=True))
-    return stack([op(*[getitem(x, i) if f else x for x, f in pairs], **params) for i in range(size)], 0)
+    return stack([identity(op(*[getitem(x, i) if f else x for x, f in pairs], **params)) for i in range(size)], 0)
 
 
 linear_solve_op = general(
@@ -120,7 +122,7 @@ linear_solve_op = general(
     _abstract,
     vjp=Together(_vjp),
     jvp=PushedTogether(_jvp),
-    batch=_batch,
+    batch=one_by_one,
     type="LinearSolve",
     args=("rhs", "*params"),
     doc="The x with ``product(x, *params) = rhs``.",

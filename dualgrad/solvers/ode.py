@@ -12,6 +12,8 @@ import scipy.optimize
 from dualgrad.solvers.closures import Packed, as_floating, as_value, closure, static_shape
 from dualgrad.solvers.flow_op import Stages, flow_op
 from dualgrad.solvers.implicit import root
+from dualgrad.solvers.trajectories import Limit
+from engine.control.checkpoints import limited
 from engine.core.aval import Aval
 from engine.core.detach import looked_at
 from engine.core.eager import EagerTensor
@@ -47,10 +49,11 @@ class _Flow:
 
 
 def _options(name: str, method: Any, given: dict[str, Any]) -> dict[str, Any]:
-    unknown = set(given) - set(_OPTIONS) - set(_IGNORED)
+    unknown = set(given) - {*_OPTIONS, *_IGNORED, "max_bytes"}
     if unknown:
         raise TypeError(f"{name}: got an unexpected argument {sorted(unknown)[0]!r}; it takes {', '.join(_OPTIONS)}")
     options: dict[str, Any] = {"method": method}
+    options |= {key: Limit(n) for key, n in limited(name, given.get("max_bytes")).items()}
     for key in _OPTIONS:
         if given.get(key) is None:
             continue
@@ -107,7 +110,8 @@ def solve_ivp(
         ``event(t, y, *args)``, with SciPy's attributes `terminal` and `direction`. The times at which they are zero,
         and the states then, are differentiable, as implicit functions. For eager code.
     vectorized, options
-        As in SciPy; ``jac``, ``jac_sparsity``, ``lband`` and ``uband`` are not needed and not looked at.
+        As in SciPy; ``jac``, ``jac_sparsity``, ``lband`` and ``uband`` are not needed and not looked at. With
+        ``max_bytes`` the adjoint keeps few states of the trajectory and makes its steps again, with the same bits.
 
     Returns
     -------
@@ -199,7 +203,7 @@ def _check_inside(times: Any, start: Any, end: Any) -> None:
 
 def _in_numpy(
     flow: _Flow, span: Sequence[Any], method: str, events: Any, args: Sequence[Any], options: dict[str, Any], name: str
-) -> Any:  # fmt: skip
+) -> Any:
     """SciPy's own solution, whose steps and events tell where to solve."""
     captured = [_array_of(x, name, "what `fun` uses") for x in flow._made.captured]
     run, dtype = flow._made.closed.run, flow.packed.dtype.numpy
@@ -224,6 +228,7 @@ def _in_numpy(
     times = [float(_array_of(t, name, "`t_span`")) for t in span]
     y0 = np.asarray(_array_of(flow.packed.vector, name, "`y0`"), np.float64)
     listed = None if events is None else [asked(e) for e in ([events] if callable(events) else events)]
+    options = {**options, "max_bytes": None}
     return scipy.integrate.solve_ivp(slope, times, y0, events=listed, **_options(name, method, options))
 
 
@@ -257,10 +262,19 @@ def _last_event(found: Any) -> Any:
 
 
 def odeint(
-    func: Callable[..., Any], y0: Any, t: Any, args: Sequence[Any] = (), *, tfirst: bool = False,
-    full_output: bool = False, rtol: float | None = None, atol: float | None = None, hmax: float = 0.0,
-    h0: float = 0.0, **ignored: Any,
-) -> Any:  # fmt: skip
+    func: Callable[..., Any],
+    y0: Any,
+    t: Any,
+    args: Sequence[Any] = (),
+    *,
+    tfirst: bool = False,
+    full_output: bool = False,
+    rtol: float | None = None,
+    atol: float | None = None,
+    hmax: float = 0.0,
+    h0: float = 0.0,
+    **ignored: Any,
+) -> Any:
     """Solve ``dy/dt = func(y, t, *args)`` as `scipy.integrate.odeint` does, by LSODA; see `solve_ivp` for derivatives.
 
     Parameters

@@ -28,9 +28,16 @@ def _integral(name: str, func: Callable[..., Any], a: Any, b: Any, options: dict
 
 
 def quad(
-    func: Callable[..., Any], a: Any, b: Any, args: Any = (), full_output: int = 0, epsabs: float = 1.49e-8,
-    epsrel: float = 1.49e-8, limit: int = 50, points: Sequence[float] | None = None,
-) -> tuple[Any, Any]:  # fmt: skip
+    func: Callable[..., Any],
+    a: Any,
+    b: Any,
+    args: Any = (),
+    full_output: int = 0,
+    epsabs: float = 1.49e-8,
+    epsrel: float = 1.49e-8,
+    limit: int = 50,
+    points: Sequence[float] | None = None,
+) -> tuple[Any, Any]:
     """Integrate ``func(x, *args)`` from `a` to `b` as `scipy.integrate.quad` does, so that it can be differentiated.
 
     Parameters
@@ -104,9 +111,15 @@ def _end(limit: Any, *xs: Any) -> Any:
 
 
 def dblquad(
-    func: Callable[..., Any], a: Any, b: Any, gfun: Any, hfun: Any, args: Any = (), epsabs: float = 1.49e-8,
+    func: Callable[..., Any],
+    a: Any,
+    b: Any,
+    gfun: Any,
+    hfun: Any,
+    args: Any = (),
+    epsabs: float = 1.49e-8,
     epsrel: float = 1.49e-8,
-) -> tuple[Any, Any]:  # fmt: skip
+) -> tuple[Any, Any]:
     """Integrate ``func(y, x)`` over x from `a` to `b` and y from ``gfun(x)`` to ``hfun(x)``; see `quad`.
 
     Examples

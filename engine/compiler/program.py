@@ -323,7 +323,8 @@ class Program(Code):
 
     def plans(self) -> list[str]:
         """Lines about the instructions that carry out a plan."""
-        return [repr(i.params["recipe"]) for i in self.instructions if "recipe" in i.params]
+        params = [(key, p) for i in self.instructions for key, p in i.params.items()]
+        return [repr(p) for key, p in params if key == "recipe" or getattr(p, "tells", False)]
 
     def __str__(self) -> str:
         """The instructions, one a line, with their avals."""

@@ -77,6 +77,8 @@ class Checkpointed(Recipe):
     needs of each step, and the avals of what else.
     """
 
+    tells = True
+
     def __init__(
         self, scan: Callable[..., Any], body: ClosedFunction, carries: int, sequences: int, number: Aval,
         keeping: ClosedFunction | None, step: ClosedFunction, ends: tuple[int, int], read: Sequence[int],

@@ -74,9 +74,17 @@ def _scan_abstract(
 
 
 def _scan_vjp(
-    wanted: Sequence[bool], previous: Sequence[Any], cts: Any, outs: Any, *operands: Any,
-    body: ClosedFunction, carries: int, sequences: int, backwards: bool = False, max_bytes: int | None = None,
-) -> list[Any]:  # fmt: skip
+    wanted: Sequence[bool],
+    previous: Sequence[Any],
+    cts: Any,
+    outs: Any,
+    *operands: Any,
+    body: ClosedFunction,
+    carries: int,
+    sequences: int,
+    backwards: bool = False,
+    max_bytes: int | None = None,
+) -> list[Any]:
     def history(saved: Sequence[int]) -> tuple[Any, Sequence[Any]]:
         if not saved:
             return operands[carries], ()
@@ -180,10 +188,19 @@ empty_sum = nondifferentiable(
 
 
 def pulled_back(
-    body: ClosedFunction, carries: int, sequences: int, wanted: Sequence[bool], previous: Sequence[Any], cts: Any,
-    operands: Sequence[Any], history: Callable[[Sequence[int]], tuple[Any, Sequence[Any]]], backwards: bool = False,
-    history_cts: dict[int, Any] | None = None, steps: int | None = None, max_bytes: int | None = None,
-) -> list[Any]:  # fmt: skip
+    body: ClosedFunction,
+    carries: int,
+    sequences: int,
+    wanted: Sequence[bool],
+    previous: Sequence[Any],
+    cts: Any,
+    operands: Sequence[Any],
+    history: Callable[[Sequence[int]], tuple[Any, Sequence[Any]]],
+    backwards: bool = False,
+    history_cts: dict[int, Any] | None = None,
+    steps: int | None = None,
+    max_bytes: int | None = None,
+) -> list[Any]:
     """Cotangents of a loop's operands, from those of the last carries, then of the stacked results.
 
     ``history(saved)`` gives something with a row per iteration, and the given carries at the start of all iterations,

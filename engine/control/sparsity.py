@@ -49,7 +49,7 @@ def scanned(site: Site, i: int) -> Sequence[Links]:
 
 
 def repeated(site: Site, i: int) -> Sequence[Links]:
-    """Rule of `while_op`."""
+    """Rule of `while_op` and `while_saving_op`."""
     return _linked(site, i, _of_while)
 
 
@@ -116,12 +116,18 @@ def _of_while(site: Site) -> Blocks:
     body, count = site.params["body"], site.params["count"]
     operands: list[Any] = [_Operand(site, i) for i in range(len(site.shapes))]
     turns = iterations(site.params["cond"], body, count, operands, _most_steps(body))
+    saved = site.params.get("saved")
     if turns is not None:
 
         def written(trace: Any, values: Sequence[Any]) -> list[Any]:
-            return [*_steps(trace, body, values[:count], [[]] * turns, values[count:])[0]]
+            state, made = _steps(trace, body, values[:count], [[]] * turns, values[count:], saved or ())
+            if saved is None:
+                return [*state]
+            return [*state, trace.constant(np.arange(turns)), *[stack_op(*column, axis=0) for column in made]]
 
         return _blocks(site, build(_avals(site), written))
+    if saved is not None:
+        raise UnknownContentsError
     step = _blocks(site, _static(site, body, 0), range(count, len(site.shapes)))
     return _closure(site, step, count, 0, 0)
 
@@ -167,15 +173,20 @@ def _static(site: Site, function: ClosedFunction, first: int, shapes: Any = None
 
 
 def _steps(
-    trace: Any, body: ClosedFunction, state: Sequence[Any], rows: Sequence[Sequence[Any]], captures: Sequence[Any]
+    trace: Any,
+    body: ClosedFunction,
+    state: Sequence[Any],
+    rows: Sequence[Sequence[Any]],
+    captures: Sequence[Any],
+    saved: Sequence[int] = (),
 ) -> tuple[Sequence[Any], list[list[Any]]]:
     count = len(state)
-    made: list[list[Any]] = [[] for _ in body.results[count:]]
+    made: list[list[Any]] = [[] for _ in (*body.results[count:], *saved)]
     for row in rows:
         results = body.inline(trace, [*state, *row, *captures], effects=False)
-        state = results[:count]
-        for column, result in zip(made, results[count:], strict=True):
+        for column, result in zip(made, (*results[count:], *[state[k] for k in saved]), strict=True):
             column.append(result)
+        state = results[:count]
     return state, made
 
 

@@ -56,9 +56,16 @@ def _steady(
 
 
 def _while_vjp(
-    wanted: Sequence[bool], previous: Sequence[Any], cts: Any, outs: Any, *operands: Any,
-    cond: ClosedFunction, body: ClosedFunction, count: int, max_bytes: int | None = None,
-) -> list[Any]:  # fmt: skip
+    wanted: Sequence[bool],
+    previous: Sequence[Any],
+    cts: Any,
+    outs: Any,
+    *operands: Any,
+    cond: ClosedFunction,
+    body: ClosedFunction,
+    count: int,
+    max_bytes: int | None = None,
+) -> list[Any]:
     before = [aval_of(x) for x in operands[:count]]
     if varying(before, steady(body, before, [aval_of(x) for x in operands[count:]])[0]):
         if max_bytes is not None:
@@ -113,13 +120,21 @@ def _saving_abstract(
     *operands: Aval, cond: ClosedFunction, body: ClosedFunction, count: int, saved: Sequence[int]
 ) -> tuple[Aval, ...]:
     state, results = _steady(operands, cond, body, count)
-    return (*state, Aval((None,), int64), *[column(None, x) for x in (*results[count:], *[state[k] for k in saved])])
+    steps = iterations(cond, body, count, operands, _MOST_COUNTED)
+    return (*state, Aval((steps,), int64), *[column(steps, x) for x in (*results[count:], *[state[k] for k in saved])])
 
 
 def _saving_vjp(
-    wanted: Sequence[bool], previous: Sequence[Any], cts: Any, outs: Any, *operands: Any,
-    cond: ClosedFunction, body: ClosedFunction, count: int, saved: Sequence[int],
-) -> list[Any]:  # fmt: skip
+    wanted: Sequence[bool],
+    previous: Sequence[Any],
+    cts: Any,
+    outs: Any,
+    *operands: Any,
+    cond: ClosedFunction,
+    body: ClosedFunction,
+    count: int,
+    saved: Sequence[int],
+) -> list[Any]:
     first = len(body.results) + 1
     # which carry or value each of the columns behind the numbers is; None: neither
     values = body.saved if isinstance(body, Saving) else ()
@@ -140,9 +155,14 @@ def _saving_vjp(
 
 
 def _while_jvp(
-    tangents: Sequence[Any], outs: Any, *operands: Any, cond: ClosedFunction, body: ClosedFunction, count: int,
+    tangents: Sequence[Any],
+    outs: Any,
+    *operands: Any,
+    cond: ClosedFunction,
+    body: ClosedFunction,
+    count: int,
     max_bytes: int | None = None,
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     push = pushed_loop(body, count, 0, tangents, operands)
     params = {"cond": _widened(cond, push, count), "body": push.body, "count": count + len(push.live)}
     results = while_op(*push.operands, **params, **limited("while_loop", max_bytes))
@@ -296,6 +316,7 @@ while_saving_op = general(
     _saving_abstract,
     vjp=Together(_saving_vjp, order_of_sums),
     jvp=PushedTogether(_saving_jvp),
+    sparsity=repeated,
     **_FACTS,
     doc="""`while_op` that also gives the numbers of its iterations, and a row of each for more than the loop variables.
 

@@ -12,14 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from engine.closed.function import ClosedFunction
+from engine.closed.function import ClosedFunction, build
+from engine.control.deferred import Recipe, deferred_op
+from engine.core.aval import Aval
 from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.eager import EagerTensor
 from engine.core.expand_axes import seed_rows
+from engine.core.instantiate import in_trace, instantiate
 from engine.core.op import Node
 from engine.core.operands import Operand
 from engine.core.tape import Tape, paused
-from engine.core.trace import placeholder
+from engine.core.trace import constant_value, placeholder
 from engine.core.value import aval_of, dtype_of, known_shape
 from engine.custom import custom_call
 from engine.forward import forward
@@ -36,21 +39,15 @@ from engine.ops.compare import cast
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape, transpose
 from engine.reverse import reverse
-from engine.runtime.errors import ShapeError
 from engine.slopes import with_slopes
-
-
-class UnknownShapesError(ShapeError):
-    """Raised if shapes in the gradient follow from contents, which programs leave open: evaluate it and record that."""
 
 
 def compiled_hessian(path: Path, options: Options, sparsity: Any) -> ClosedFunction:
     """The closed function for the blocks of the Hessian of the sum of all targets, of the values on the path."""
     mirror, _, _, second, numbers = _differentiated(path)
     with paused():
-        unknown = next((x for x in second.values if not aval_of(x).is_static), None)
-        if unknown is not None:
-            raise UnknownShapesError(f"hessian: the shape of {unknown!r} follows from contents")
+        if not all(aval_of(x).is_static for x in second.values):
+            second = _as_one_node(second)
         plan = plan_for(second, options, sparsity)
         blocks = evaluate(plan, second)
     # whatever was looked at: contents that ops compute are known from those of the path
@@ -70,13 +67,34 @@ def second_path(path: Path) -> Path:
     return second if are_known or not isinstance(path.values[0], EagerTensor) else _recorded(path)[3]
 
 
-def recorded_gradients(
-    nodes: Sequence[Node], sources: Sequence[Any], targets: Sequence[Any]
-) -> tuple[list[Node], list[Any]]:
-    """The nodes with those that compute the gradients of the sum of all targets, and these gradients, from arrays."""
-    path = Path(nodes, sources, targets)
-    walk, gradients = _walk_of(path)
-    return [*nodes, *walk.nodes], gradients
+class _Whole(Recipe):
+    """A closed function as one node."""
+
+    def __init__(self, function: ClosedFunction) -> None:
+        super().__init__()
+        self._function = function
+
+    def made(self, given: Sequence[Aval]) -> ClosedFunction:
+        """The function itself."""
+        return self._function
+
+
+def _as_one_node(path: Path) -> Path:
+    """A path whose nodes are one: what has a shape that follows from contents (of a loop's steps, say) is within it."""
+    made = {id(out) for node in path.nodes for out in node.outputs}
+    sources, targets = ([path.values[slot] for slot in side] for side in (path.sources, path.targets))
+    given = {id(x): x for x in (*sources, *[x for node in path.nodes for x in node.inputs]) if id(x) not in made}
+    constants = {k: a for k, a in ((k, constant_value(x)) for k, x in given.items()) if a is not None}
+    taken = {k: x for k, x in given.items() if k not in constants}
+
+    def inlined(body: Any, values: Sequence[Any]) -> list[Any]:
+        of = dict(zip(taken, values, strict=True)) | {k: body.constant(a) for k, a in constants.items()}
+        instantiate(path.nodes, of, in_trace(body))
+        return [of[id(t)] for t in targets]
+
+    function = build([x.aval for x in taken.values()], inlined)
+    results = deferred_op(*taken.values(), recipe=_Whole(function))
+    return Path([results[0].node], sources, results, known=path.contents)
 
 
 _Numbers = Callable[[list[int]], list[int]]

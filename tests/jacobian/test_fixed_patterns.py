@@ -31,7 +31,7 @@ FUNCTIONS: dict[str, tuple[Any, int, int]] = {
     "objective and constraints": (lambda x: (tf.reduce_sum(x[:3] ** 2), x[1:] * x[:-1]), 13, 13),
     "cond": (lambda x: tf.cond(x[0] > 0, lambda: x**3, lambda: x[::-1] ** 2), 12, 6),
     "loop": (looped, 6, 6),
-    "loop in a function": (tf.function(looped), 6, 36),
+    "loop in a function": (tf.function(looped), 6, 6),
     "rule": (tf.custom_gradient(lambda x: (tf.sin(x) * tf.sort(x), lambda d: d * tf.cos(x) * tf.sort(x))), 36, 36),
 }
 PARTS = {None: lambda m: m, "lower": np.tril, "upper": np.triu}

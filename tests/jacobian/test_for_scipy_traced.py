@@ -137,6 +137,31 @@ def test_gradients_of_the_users_own_are_kept() -> None:
     np.testing.assert_allclose(p.jac(at), 3 * tf.for_scipy(steps, at).jac(at))
 
 
+def _counted(x: Any, **limit: Any) -> Any:
+    step = lambda i, y: (i + 1, y * 1.01 + 0.01 * y**2)  # noqa: E731
+    return tf.reduce_sum(tf.while_loop(lambda i, y: i < 30, step, (0, x), **limit)[1])
+
+
+def _until(x: Any, **limit: Any) -> Any:
+    step = lambda y: y * 1.01 + 0.01 * y[::-1] * y  # noqa: E731
+    return tf.reduce_sum(tf.while_loop(lambda y: tf.reduce_sum(y) < 9.0, step, [x], **limit)[0])
+
+
+@pytest.mark.parametrize("limit", [{}, {"max_bytes": 3_000}])
+@pytest.mark.parametrize("format", ["dense", "csc"])
+@pytest.mark.parametrize("loop", [_counted, _until])
+def test_hessians_of_loops_of_any_number_of_steps(loop: Any, format: Any, limit: Any) -> None:
+    in_function = tf.function(lambda x: loop(x, **limit))
+    for function in (lambda x: loop(x, **limit), lambda x: in_function(x)):
+        p = tf.for_scipy(function, np.linspace(0.1, 1.0, 4), format=format)
+        for scale in (1.0, 2.0, 0.5):
+            at = p.x0 * scale
+            expected = tf.transforms.hessian(loop)(at).numpy()
+            for found in (p.hess(at), p.weighted_hess(at, [1.0])):
+                found = found.toarray() if format == "csc" else found
+                np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+
+
 def test_short_functions_stay_python() -> None:
     p = tf.for_scipy(lambda x: tf.reduce_sum(x**2), np.ones(2))
     points(p)

@@ -11,7 +11,7 @@ import scipy.linalg
 
 import graph_api
 import tape_api as tf
-from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.errors import InvalidArgumentError, ResourceExhaustedError
 from tests.solvers.differences import differences
 from tests.tapes import gradient_in, watching
 
@@ -259,3 +259,26 @@ def test_structures_of_states() -> None:
         tf.nest.assert_same_structure(start, states)
     with pytest.raises(InvalidArgumentError, match=r"a dictionary with the keys \['x', 'v'\]; got tuple"):
         odeint(lambda y, t: (y["v"], -y["x"]), {"x": 1.0, "v": 0.0}, [0.0, 1.0])
+
+
+@pytest.mark.parametrize("method", ["RK45", "DOP853", "Radau", "BDF"])
+@pytest.mark.parametrize("end", [4.0, -2.0])
+def test_adjoints_within_a_limit_have_the_same_bits(method: str, end: float) -> None:
+    def loss(y: Any, rate: Any, **limit: Any) -> Any:
+        slope = lambda t, y: rate * tf.sin(y[::-1]) - 0.1 * y * tf.cos(9.0 * t)  # noqa: E731
+        return tf.reduce_sum(solve_ivp(slope, (0.0, end), y, method, [end / 2, end], rtol=1e-8, **limit).y ** 2)
+
+    def slopes(**limit: Any) -> Any:
+        return [g.numpy() for g in T.grad(lambda *a: loss(*a, **limit), argnums=(0, 1))(np.linspace(0.1, 1, 30), 1.2)]
+
+    for max_bytes in (80_000, 300_000, 10**8):
+        for a, b in zip(slopes(), slopes(max_bytes=max_bytes), strict=True):
+            np.testing.assert_array_equal(a, b)
+    function = tf.function(T.grad(lambda y: loss(y, 1.2, max_bytes=80_000)))
+    start = tf.constant(np.linspace(0.1, 1, 30))
+    np.testing.assert_array_equal(function(start), T.grad(lambda y: loss(y, 1.2))(start))
+    assert " states kept, " in function.explain()
+    with pytest.raises(ResourceExhaustedError, match="three states of the solver"):
+        slopes(max_bytes=2_000)
+    with pytest.raises(InvalidArgumentError, match="does not show the state of LSODA"):
+        T.grad(lambda y: solve_ivp(lambda t, y: -y, (0, 1), y, "LSODA", [1.0], max_bytes=9_000).y[0, 0])(np.ones(2))

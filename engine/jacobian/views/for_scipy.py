@@ -44,20 +44,22 @@ from engine.runtime.faces import Shown
 
 
 class _Part(Evaluations):
-    """One of the results of a function that gives several. All parts share its evaluations.
-
-    A part never says that its state is what it was: another part may have gone on. The whole function knows better.
-    """
+    """One of the results of a function that gives several. All parts share its evaluations."""
 
     def __init__(self, whole: SciPyFunction, index: int) -> None:
         self._whole, self._index = whole, index
 
     def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[np.ndarray]:
         """Go to a point with all results, unless that is where the function is."""
-        here = self._whole._go(_flat(parts), args, kwargs)
-        pairs = here.evaluations.pairs
+        return self.go(_flat(parts), args, kwargs).values
+
+    def go(self, x: Any, args: Sequence[Any], kwargs: Mapping[str, Any], here: _Here | None = None) -> _Here:
+        """The same for a flat vector: the whole function knows whether another part has gone there."""
+        there = self._whole._go(x, args, kwargs)
+        here, pairs = here or _Here(self), there.evaluations.pairs
         self.pairs = [pairs[self._index]] if pairs else ()
-        return [here.values[self._index]]
+        here.values, here.asked, here.is_number = [there.values[self._index]], there.asked, there.is_number
+        return here
 
     def derived(self, make: Make, options: Options, sparsity: Any, ends: Any = None) -> Derived:
         """The derivative of this result."""
@@ -174,6 +176,8 @@ class SciPyFunction(Shown):
             "index_dtype": self._index_dtype,
         }
         self.x0 = _flat(x0)
+        # parts, and what differs by its format: each has its patterns and its last point
+        self._views: dict[Any, SciPyFunction] = {}
         self.counts = {"fun": 0, "jac": 0, "hess": 0, "hessp": 0}
 
     def _shown(self) -> dict[str, Any]:
@@ -181,7 +185,7 @@ class SciPyFunction(Shown):
 
     def __getstate__(self) -> dict[str, Any]:
         # elsewhere it is evaluated anew
-        return {**self.__dict__, "_here": self.evaluations, "_executor": None}
+        return {**self.__dict__, "_here": self.evaluations, "_executor": None, "_views": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _here=_Here(state["_here"]))
@@ -201,7 +205,9 @@ class SciPyFunction(Shown):
         index : int
             Results count from 0 on; those of a dict by the order of the keys.
         """
-        return self._seen_through(_Part(self, index))
+        if index not in self._views:
+            self._views.setdefault(index, self._seen_through(_Part(self, index)))
+        return self._views[index]
 
     def parts(self) -> list[SciPyFunction]:
         """All results, each as a function (`part`)."""
@@ -211,7 +217,12 @@ class SciPyFunction(Shown):
 
     def like(self, **options: Any) -> SciPyFunction:
         """The same function with other options of `for_scipy`, for a solver that wants another format."""
-        return self._seen_through(copy(self.evaluations), **options)
+        if not options.keys() <= {"format", "fixed_pattern"}:
+            return self._seen_through(copy(self.evaluations), **options)
+        key = tuple(sorted(options.items()))
+        if key not in self._views:
+            self._views.setdefault(key, self._seen_through(copy(self.evaluations), **options))
+        return self._views[key]
 
     def _seen_through(self, evaluations: Evaluations, **options: Any) -> SciPyFunction:
         shapes = [np.zeros(shape, dtype) for shape, dtype in self._like]
@@ -440,9 +451,12 @@ class SciPyFunction(Shown):
     def _go(self, x: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Here:
         """Evaluate the function at a point, unless this thread has done that last and all is as it was then."""
         here = self._here
+        evaluations = here.evaluations
+        if type(evaluations) is _Part:
+            self.counts["fun"] += 1
+            return evaluations.go(x, args, kwargs, here)
         here.is_number = np.ndim(x) == 0 and self._is_one_number
         x = self._checked(x)
-        evaluations = here.evaluations
         state = _state(evaluations, args, kwargs)
         now = None if state is None else (x.tobytes(), state)
         if now is not None and now == here.point:
