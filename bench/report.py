@@ -1,15 +1,14 @@
-"""One model in both modes, on real data: ``python -m bench.report``.
+"""One model in both modes, on real data: the first part of ``python -m bench report``.
 
 Trains a small multilayer perceptron on the handwritten digits that scikit-learn ships, through `graph_api` and through
 `tape_api` at the same time from the same weights, and compares every loss and every gradient bit by bit. Then measures
 what the Jacobian of the logits costs by each method of each mode, and checks the result against central differences.
 
-Writes ``report.html`` and ``report.json`` (which ``pytest-benchmark compare`` reads).
+Writes ``report.json``, which ``pytest-benchmark compare`` reads.
 """
 
 from __future__ import annotations
 
-import argparse
 import functools
 import platform
 import sys
@@ -41,20 +40,6 @@ The first call includes what is done once, such as building the graph. “Error�
 differences in float64; the methods themselves work in float32. “Bits” says whether the result is equal to the bit to
 graph mode's rows: computed row by row it must be; a vectorized Jacobian multiplies larger matrices, and may round
 differently."""
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the report; return 0 if graph and tape agree to the bit and the Jacobians are right."""
-    parser = argparse.ArgumentParser(prog="python -m bench.report", description=__doc__.partition("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("report"), help="folder to write to (default: report)")
-    parser.add_argument("--steps", type=int, default=400, help="steps of training (default: 400)")
-    parser.add_argument("--examples", type=int, default=16, help="digits in the Jacobian's batch (default: 16)")
-    parser.add_argument("--seconds", type=float, default=1.0, help="time to spend on each measurement (default: 1)")
-    options = parser.parse_args(arguments)
-    body, right = sections(options.out, options.steps, options.examples, options.seconds)
-    (options.out / "report.html").write_text(page.page(TITLE, body, footer()), encoding="utf-8")
-    print(f"\nWritten: {options.out / 'report.html'} and {options.out / 'report.json'}")
-    return 0 if right else 1
 
 
 def sections(out: Path, steps: int = 400, examples: int = 16, seconds: float = 1.0) -> tuple[list[str], bool]:
@@ -258,7 +243,7 @@ def as_body(training: Training, measurements: Sequence[Measurement], examples: i
 def footer() -> str:
     """Where the page comes from."""
     machine = f"Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}"
-    return f"Made by python -m bench.report on {machine}, one thread."
+    return f"Made by python -m bench report on {machine}, one thread."
 
 
 def _progress(stage: str, detail: str = "") -> None:
@@ -267,7 +252,3 @@ def _progress(stage: str, detail: str = "") -> None:
         print(f"\r\033[K{stage}{detail}", end="", file=sys.stderr, flush=True)
     elif stage and not detail:
         print(stage, file=sys.stderr, flush=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -15,6 +15,7 @@ import graph_api
 import tape_api
 from bench import peers
 from bench.problems import chain, chain_gradient, deep_chain
+from bench.sizes import in_a_session, on_a_tape
 from engine.core.operands import Operand
 
 Runner = Callable[[], Any]
@@ -24,28 +25,6 @@ DEEP = 100_000
 
 
 # ---- the gradient of 200 small ops -----------------------------------------------------------------------------------
-
-
-def on_a_tape(tf: Any) -> Runner:
-    """The chain on the tape of `tape_api`, or of TensorFlow in eager mode."""
-    x = tf.constant(X)
-
-    def run() -> np.ndarray:
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = chain(tf, x, LENGTH)
-        return tape.gradient(y, x).numpy()
-
-    return run
-
-
-def in_a_session(tf: Any) -> Runner:
-    """The gradient of the chain as a graph, run in a session."""
-    with tf.Graph().as_default():
-        x = tf.placeholder(tf.float64, X.shape)
-        (gradient,) = tf.gradients(chain(tf, x, LENGTH), x)
-        session = tf.Session()
-    return lambda: session.run(gradient, {x: X})
 
 
 def by_autograd() -> Runner:
@@ -58,13 +37,13 @@ def by_autograd() -> Runner:
 
 
 GRADIENTS: dict[str, Callable[[], Runner]] = {
-    "tape_api": lambda: on_a_tape(tape_api),
+    "tape_api": lambda: on_a_tape(tape_api, X, LENGTH),
     "autograd": by_autograd,
-    "tensorflow eager": lambda: on_a_tape(peers.tensorflow()),
+    "tensorflow eager": lambda: on_a_tape(peers.tensorflow(), X, LENGTH),
 }
 GRAPH_GRADIENTS: dict[str, Callable[[], Runner]] = {
-    "graph_api": lambda: in_a_session(graph_api),
-    "tensorflow graph": lambda: in_a_session(peers.tensorflow().compat.v1),
+    "graph_api": lambda: in_a_session(graph_api, X, LENGTH),
+    "tensorflow graph": lambda: in_a_session(peers.tensorflow().compat.v1, X, LENGTH),
 }
 
 

@@ -98,14 +98,15 @@ def test_the_reference_derivative_of_the_chain() -> None:
 
 def test_a_short_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("sklearn", reason="scikit-learn, which ships the digits, is not installed")
-    from bench.report import main
+    from bench.report import TITLE, footer, sections
 
-    assert main(["--out", str(tmp_path), "--steps", "20", "--examples", "2", "--seconds", "0"]) == 0
+    body, right = sections(tmp_path, 20, 2, 0.0)
+    assert right
     shown, progress = capsys.readouterr()
     assert "equal to the bit in both modes" in shown
     assert "tape: jacobian" in shown
     assert "Training in both modes" in progress
-    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    html = page(TITLE, body, footer())
     assert html.count("<svg") == 2
     assert "http://" not in html.replace("http://www.w3.org/2000/svg", "")
     names = {b["name"] for b in json.loads((tmp_path / "report.json").read_text())["benchmarks"]}

@@ -17,6 +17,7 @@ from engine.core.batching import refused
 from engine.core.dtypes import bool_, float32, int64
 from engine.core.kinds import nondifferentiable
 from engine.core.op import Op
+from engine.runtime import elementary
 from engine.runtime.errors import InvalidArgumentError
 
 Indexed = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -197,7 +198,7 @@ def _searched(scores: np.ndarray, width: int) -> list[_Beam]:
 def _beam_kernel(logits: Any, times: Any, *, width: int, paths: int, merge: bool) -> tuple[Any, ...]:
     _checked_times("ctc_beam_search_decoder", logits, times)
     shifted = logits - logits.max(2, keepdims=True)
-    scores = (shifted - np.log(np.exp(shifted).sum(2, keepdims=True))).astype(np.float64)
+    scores = (shifted - elementary.log(elementary.exp(shifted).sum(2, keepdims=True))).astype(np.float64)
     rows: list[list[list[int]]] = [[] for _ in range(paths)]
     totals = np.zeros((logits.shape[1], paths), logits.dtype)
     for i, length in enumerate(times):
