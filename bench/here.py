@@ -57,12 +57,9 @@ def machine() -> list[tuple[str, str]]:
     from pytest_benchmark.plugin import pytest_benchmark_generate_machine_info
 
     facts = pytest_benchmark_generate_machine_info()
-    name = facts["cpu"].get("brand_raw") or facts["machine"]
-    return [
-        ("processor", f"{name}, {facts['cpu'].get('count')} cores, vectors of {elementary.widest()} bytes"),
-        ("BLAS", ", ".join(blas())),
-        ("NumPy", np.__version__),
-    ]
+    name = f"{facts['cpu'].get('brand_raw') or facts['machine']}, {facts['cpu'].get('count')} cores"
+    vectors = f"vectors of {elementary.widest()} bytes"
+    return [("processor", f"{name}, {vectors}"), ("BLAS", ", ".join(blas())), ("NumPy", np.__version__)]
 
 
 def operands(name: str, kind: Any) -> np.ndarray:

@@ -10,7 +10,6 @@ Writes ``report.json``, which ``pytest-benchmark compare`` reads.
 from __future__ import annotations
 
 import functools
-import platform
 import sys
 import time
 from collections.abc import Sequence
@@ -238,12 +237,6 @@ def as_body(training: Training, measurements: Sequence[Measurement], examples: i
         "<h2>What a step of training costs</h2>",
         page.table(("mode", "optimizer", "first step, ms", "later steps (median), ms"), steps),
     ]
-
-
-def footer() -> str:
-    """Where the page comes from."""
-    machine = f"Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}"
-    return f"Made by python -m bench report on {machine}, one thread."
 
 
 def _progress(stage: str, detail: str = "") -> None:

@@ -69,8 +69,8 @@ def measure_and_write(out: Path) -> int:
     code = measure_suite(file, seconds=0.2, minutes=1.5, paths=[FOLDER / "test_jacobian.py"])
     suite = read(file) if file.exists() else None
     body = [*digits, f"<h1>{TITLE}</h1>", *sections(suite)] if suite else digits
-    footer = f"Made by python -m bench report. {suite.described()}." if suite else report.footer()
-    whole = page.page(report.TITLE, body, footer)
+    footer = f" {suite.described()}." if suite else ""
+    whole = page.page(report.TITLE, body, f"Made by python -m bench report.{footer}")
     if suite:
         write(suite, out, "report", whole)
     else:

@@ -134,11 +134,7 @@ log_normal_mass = elementwise(
 def _log_truncated(x: Any, a: Any, b: Any) -> Any:
     whole = _log_normal_mass(a, b)
     out = _log_normal_mass(a, x) - whole
-
-    def near(x: Any, b: Any, whole: Any) -> Any:
-        return elementary.log1p(-elementary.exp(_log_normal_mass(x, b) - whole))
-
-    return replaced(out, out > -0.1, near, x, b, whole)
+    return replaced(out, out > -0.1, lambda x, b, whole: np.log1p(-np.exp(_log_normal_mass(x, b) - whole)), x, b, whole)
 
 
 truncated_cdf = elementwise(

@@ -692,14 +692,9 @@ sinhint = _integral("sinhint", "shichi", 0, lambda out, x: _over_x(sinh(x), x, 1
 coshint = _integral("coshint", "shichi", 1, lambda out, x: cosh(x) / x, "Hyperbolic cosine integral.")
 
 
-def _sinc(x: Any) -> Any:
-    with np.errstate(invalid="ignore"):
-        return np.sinc(x)
-
-
 sinc = elementwise(
     "sinc",
-    typed_kernel(_sinc),
+    lambda x: np.where(np.equal(x, 0), 1, in_single(elementary.sin, math.pi * x) / (math.pi * x)),
     (lambda out, x: _sinc_slope(x),),
     accepts=FLOATING,
     doc="``sin(pi * x) / (pi * x)``, 1 at 0.",

@@ -35,8 +35,3 @@ def test_each_function_is_timed_where_it_is_defined() -> None:
         given = here.operands(name, np.float64)
         assert len(given) == function.operands
         assert np.isfinite(getattr(elementary, name)(*given)).all()
-
-
-def test_each_problem_is_there() -> None:
-    assert len(here.SIX) == 6
-    assert set(here.SIX) <= set(here.PROBLEMS)

@@ -422,7 +422,7 @@ class Discretization(Layer):
             step = max(values.size * self.epsilon, 1)
             ends = values[int(step - 1) :: int(step)]
             both = np.concatenate([summary, [ends, np.full_like(ends, step)]], axis=1)
-            summary = _compressed(both[:, np.argsort(both[0])], self.epsilon)
+            summary = _compressed(both[:, np.argsort(both[0], kind="stable")], self.epsilon)
         self.bin_boundaries = _compressed(summary, 1.0 / self.num_bins)[0, :-1].tolist()
 
     def get_config(self) -> dict[str, Any]:
