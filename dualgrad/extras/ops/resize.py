@@ -20,6 +20,7 @@ from engine.ops.axis_args import static_axis
 from engine.ops.compare import cast
 from engine.ops.einsum import einsum
 from engine.ops.gather import gather
+from engine.ops.scipy_special import sinc
 from engine.ops.shape import identity
 from engine.runtime import elementary
 from engine.runtime.errors import InvalidArgumentError, NotKnownYet, ShapeError
@@ -132,7 +133,7 @@ def _bicubic_weights(size: int, wanted: int, scale: np.float32, centers: Centers
 
 
 def _lanczos(radius: float) -> Callable[[np.ndarray], np.ndarray]:
-    return lambda x: np.where(x > radius, 0, np.sinc(x) * np.sinc(x / radius))
+    return lambda x: np.where(x > radius, 0, sinc(x) * sinc(x / radius))
 
 
 def _keys(x: np.ndarray) -> np.ndarray:
