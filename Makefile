@@ -1,5 +1,6 @@
 # make test     everything that must pass before a change goes in: ruff, mypy, the tests, the examples in docstrings
 # make without-avx512 [TESTS=tests]   the tests with NumPy and OpenBLAS as they are on a processor without AVX-512
+# make emulated [TESTS=...]   a few tests on 64-bit ARM, emulated by QEMU; only on Debian, where packages can be fetched
 # make check    a part of it that takes less than a minute, for while you work
 # make report   one model through both front ends on real data, bit for bit, and what its Jacobians cost: report/report.html
 # make bench    all timings, beside TensorFlow, JAX and the other peers, and the report on them: report/bench.html
@@ -51,7 +52,7 @@ SAY = @echo 'Installing$(strip $(COMPILING)) ($@)'
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: test check lint format unit without-avx512 report bench peers docs fuzz fuzz-files fuzz-changes sanitize mutants \
+.PHONY: test check lint format unit without-avx512 emulated report bench peers docs fuzz fuzz-files fuzz-changes sanitize mutants \
 	mutants-of-conversions migrations clean
 
 test: $(LINT) unit
@@ -75,6 +76,9 @@ TESTS ?= tests
 
 without-avx512: $(VENV)/.for-test
 	$(BIN)/python -m tests.machines avx2 -q -n auto --dist worksteal $(TESTS)
+
+emulated:
+	PYTHON='$(PYTHON)' tests/emulated.sh $(if $(filter-out tests,$(TESTS)),-q $(TESTS))
 
 N ?= 1000
 SEED ?= 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import tape_api as tf
+from bench.measure import interleaved
 from dualgrad import cluster
 
 SIZE, ROWS = 200, 20_000
@@ -60,10 +60,5 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _least(call: Callable[[], Any]) -> float:
-    """The least time of ten calls, after three that may send data."""
-    times = []
-    for _ in range(13):
-        started = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - started)
-    return min(times[3:])
+    """The least time of ten calls, after those that may send data."""
+    return min(interleaved({"": call}, 0, least=10)[""])

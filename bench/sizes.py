@@ -41,9 +41,9 @@ def measured(size: int, seconds: float) -> tuple[int, dict[str, str]]:
     """The least times for arrays of one size, and the ratio of the tape's to the function's."""
     x = np.linspace(0.1, 1.0, size)
     calls = {
-        "tape": _on_a_tape(tape_api, x),
+        "tape": on_a_tape(tape_api, x),
         "function": _in_a_function(tape_api, x),
-        "graph": _in_a_session(x),
+        "graph": in_a_session(graph_api, x),
         **{name: made for name, make in PEERS.items() if (made := _if_installed(make, x)) is not None},
     }
     for call in calls.values():
@@ -54,15 +54,16 @@ def measured(size: int, seconds: float) -> tuple[int, dict[str, str]]:
     return size, {**times, "tape / function": f"{least['tape'] / least['function']:.2f}"}
 
 
-def _on_a_tape(tf: Any, array: np.ndarray) -> Call:
+def on_a_tape(tf: Any, array: np.ndarray, length: int = LENGTH) -> Call:
+    """The gradient of the chain on the tape of `tape_api`, or of TensorFlow in eager mode."""
     x = tf.constant(array)
-    return lambda: _recorded(tf, x).numpy()
+    return lambda: _recorded(tf, x, length).numpy()
 
 
-def _recorded(tf: Any, x: Any) -> Any:
+def _recorded(tf: Any, x: Any, length: int = LENGTH) -> Any:
     with tf.GradientTape() as tape:
         tape.watch(x)
-        y = chain(tf, x, LENGTH)
+        y = chain(tf, x, length)
     return tape.gradient(y, x)
 
 
@@ -71,11 +72,11 @@ def _in_a_function(tf: Any, array: np.ndarray) -> Call:
     return lambda: compiled(x).numpy()
 
 
-def _in_a_session(array: np.ndarray) -> Call:
-    tf = graph_api
+def in_a_session(tf: Any, array: np.ndarray, length: int = LENGTH) -> Call:
+    """The same as a graph, run in a session."""
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float64, array.shape)
-        (gradient,) = tf.gradients(chain(tf, x, LENGTH), x)
+        (gradient,) = tf.gradients(chain(tf, x, length), x)
         session = tf.Session()
     return lambda: session.run(gradient, {x: array})
 
@@ -93,7 +94,7 @@ def _in_torch(array: np.ndarray) -> Call:
 
 PEERS: dict[str, Callable[[np.ndarray], Call]] = {
     "PyTorch": _in_torch,
-    "TensorFlow, tape": lambda x: _on_a_tape(peers.tensorflow(), x),
+    "TensorFlow, tape": lambda x: on_a_tape(peers.tensorflow(), x),
 }
 
 

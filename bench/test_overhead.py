@@ -15,6 +15,7 @@ import graph_api
 import tape_api
 from bench import peers
 from bench.problems import chain, chain_gradient, deep_chain
+from bench.sizes import in_a_session, on_a_tape
 from engine.core.operands import Operand
 
 Runner = Callable[[], Any]
@@ -26,28 +27,6 @@ DEEP = 100_000
 # ---- the gradient of 200 small ops -----------------------------------------------------------------------------------
 
 
-def on_a_tape(tf: Any) -> Runner:
-    """The chain on the tape of `tape_api`, or of TensorFlow in eager mode."""
-    x = tf.constant(X)
-
-    def run() -> np.ndarray:
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = chain(tf, x, LENGTH)
-        return tape.gradient(y, x).numpy()
-
-    return run
-
-
-def in_a_session(tf: Any) -> Runner:
-    """The gradient of the chain as a graph, run in a session."""
-    with tf.Graph().as_default():
-        x = tf.placeholder(tf.float64, X.shape)
-        (gradient,) = tf.gradients(chain(tf, x, LENGTH), x)
-        session = tf.Session()
-    return lambda: session.run(gradient, {x: X})
-
-
 def by_autograd() -> Runner:
     """The chain in HIPS autograd."""
     grad = peers.autograd().grad
@@ -57,31 +36,25 @@ def by_autograd() -> Runner:
     return lambda: gradient(X)
 
 
-GRADIENTS: dict[str, Callable[[], Runner]] = {
-    "tape_api": lambda: on_a_tape(tape_api),
-    "autograd": by_autograd,
-    "tensorflow eager": lambda: on_a_tape(peers.tensorflow()),
+EAGER, GRAPH = (
+    "gradient of a chain of 200 small ops, eager",
+    "gradient of a chain of 200 small ops, graph (built before)",
+)
+GRADIENTS: dict[str, tuple[str, Callable[[], Runner]]] = {
+    "tape_api": (EAGER, lambda: on_a_tape(tape_api, X, LENGTH)),
+    "autograd": (EAGER, by_autograd),
+    "tensorflow eager": (EAGER, lambda: on_a_tape(peers.tensorflow(), X, LENGTH)),
+    "graph_api": (GRAPH, lambda: in_a_session(graph_api, X, LENGTH)),
+    "tensorflow graph": (GRAPH, lambda: in_a_session(peers.tensorflow().compat.v1, X, LENGTH)),
 }
-GRAPH_GRADIENTS: dict[str, Callable[[], Runner]] = {
-    "graph_api": lambda: in_a_session(graph_api),
-    "tensorflow graph": lambda: in_a_session(peers.tensorflow().compat.v1),
-}
 
 
-@pytest.mark.benchmark(group="gradient of a chain of 200 small ops, eager")
-@pytest.mark.parametrize("library", GRADIENTS)
-def test_gradient_on_a_tape(benchmark: Any, library: str) -> None:
-    """Record 200 ops on 10 numbers and differentiate them."""
-    result = benchmark(GRADIENTS[library]())
-    np.testing.assert_allclose(result, chain_gradient(X, LENGTH), rtol=1e-10)
-
-
-@pytest.mark.benchmark(group="gradient of a chain of 200 small ops, graph (built before)")
-@pytest.mark.parametrize("library", GRAPH_GRADIENTS)
-def test_gradient_in_a_session(benchmark: Any, library: str) -> None:
-    """Run a gradient that is already part of the graph."""
-    result = benchmark(GRAPH_GRADIENTS[library]())
-    np.testing.assert_allclose(result, chain_gradient(X, LENGTH), rtol=1e-10)
+@pytest.mark.parametrize(
+    "library", [pytest.param(name, marks=pytest.mark.benchmark(group=group)) for name, (group, _) in GRADIENTS.items()]
+)
+def test_gradient(benchmark: Any, library: str) -> None:
+    """Record 200 ops on 10 numbers and differentiate them, or run a gradient that is already part of the graph."""
+    np.testing.assert_allclose(benchmark(GRADIENTS[library][1]()), chain_gradient(X, LENGTH), rtol=1e-10)
 
 
 # ---- a small fetch ---------------------------------------------------------------------------------------------------

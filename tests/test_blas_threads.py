@@ -172,3 +172,29 @@ assert count.get() == 1
 def test_addresses_are_checked() -> None:
     with pytest.raises(TypeError):
         executor.use_blas("here", 3)  # type: ignore[union-attr]
+
+
+BROKEN = """
+import numpy as np
+multiply = np.matmul
+
+def matmul(a, b, out=None, **kw):
+    found = multiply(a, b, **kw)
+    if out is None:
+        return found
+    {how}
+    return out
+
+np.matmul = matmul
+import tape_api
+
+tape_api.matmul([[1.0]], [[1.0]])
+"""
+
+
+@pytest.mark.parametrize(("how", "told"), [("out += found", True), ("out[...] = found", False)])
+def test_a_blas_that_leaves_memory_in_its_result_is_told_of(how: str, told: bool) -> None:
+    home = {**os.environ, "PYTHONPATH": str(ROOT)}
+    program = [sys.executable, "-c", BROKEN.replace("{how}", how)]
+    shown = subprocess.run(program, env=home, capture_output=True, text=True, check=True).stderr
+    assert ("OPENBLAS_CORETYPE=NEOVERSEN1" in shown) == told

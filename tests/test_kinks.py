@@ -31,6 +31,7 @@ from engine.ops import (
 )
 from engine.ops.compare import greater, where
 from engine.ops.complexes import abs as absolute
+from engine.runtime import elementary
 from engine.transform import jvp, vjp
 from optim.clip import clip_by_norm
 from tests.support import array
@@ -210,3 +211,12 @@ def test_spectral_norm_of_complex_matrices() -> None:
     out, pull = vjp(lambda x: stats.norm(x, 2, (0, 1)), x + np.array([[0, 0.5j], [0, 0]]))
     u, _, vh = np.linalg.svd(x + np.array([[0, 0.5j], [0, 0]]))
     np.testing.assert_allclose(array(pull(np.ones_like(array(out)))[0]), np.outer(u[:, 0], vh[0]), rtol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_zeros_keep_their_signs_on_every_machine(dtype: Any) -> None:
+    x, y = np.array([-0.0, 0.0] * 9, dtype), np.array([0.0, -0.0] * 9, dtype)
+    by_sign = elementary.of_second(lambda x, y: np.where(np.equal(x, y), x + y, np.maximum(x, y)))
+    second = [f(x, y) for f in (arithmetic.maximum, arithmetic.minimum, by_sign)]
+    for found, expected in [(nn.elu(x), x), (nn.selu(x), x), *[(found, y) for found in second]]:
+        np.testing.assert_array_equal(np.signbit(array(found)), np.signbit(expected))

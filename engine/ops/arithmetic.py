@@ -15,6 +15,7 @@ from engine.core.structural import Cotangent, Tangent, conj
 from engine.core.value import Value, dtype_of, scalar
 from engine.ops.compare import cast, cast_like, equal, greater, greater_equal, less, less_equal, logical_and, where
 from engine.ops.creation import ones_like, zeros_like
+from engine.runtime import elementary
 from engine.runtime.errors import InvalidArgumentError
 
 _SIGNED = frozenset(d for d in NUMERIC if not d.is_unsigned)
@@ -251,7 +252,7 @@ def _extremum(ufunc: np.ufunc, of_x: Op, of_y: Op, adjective: str) -> Op:
     """The `adjective` of two; `of_x` says where x is it, also at a tie, and `of_y` where y is."""
     return elementwise(
         ufunc.__name__,
-        ufunc,
+        elementary.of_second(ufunc),
         (lambda out, x, y: cast_like(of_x(x, y), x), lambda out, x, y: cast_like(of_y(x, y), x)),
         accepts=REAL,
         selects=True,

@@ -33,6 +33,7 @@ from engine.ops.special import (
 )
 from engine.ops.tail_kernels import replaced
 from engine.ops.trig import tanh
+from engine.runtime import elementary
 from engine.runtime.lazy_scipy import scipy
 
 _HALF_WIDTH = 0.05
@@ -41,12 +42,12 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 def _normal_within(c: Any, x: Any) -> Any:
     with np.errstate(under="ignore"):
-        far = scipy.special.ndtr(x - c) - scipy.special.ndtr(-x - c)
+        far = elementary.ndtr(x - c) - elementary.ndtr(-x - c)
         return replaced(far, (np.abs(x) < _HALF_WIDTH) & np.isfinite(c), _normal_near, c, x)
 
 
 def _normal_near(c: Any, x: Any) -> Any:
-    density = np.exp(-0.5 * np.square(c[:, None] + x[:, None] * _NODES)) / math.sqrt(2 * math.pi)
+    density = elementary.exp(-0.5 * np.square(c[:, None] + x[:, None] * _NODES)) / math.sqrt(2 * math.pi)
     return x * np.sum(density * _WEIGHTS, -1)
 
 
@@ -56,7 +57,7 @@ def _normal_density(x: Any) -> Operand:
 
 log_folded = elementwise(
     "log_folded",
-    typed_kernel(lambda c, x: -0.5 * np.square(x - c) + np.log1p(np.exp(-2 * c * x))),
+    typed_kernel(lambda c, x: -0.5 * np.square(x - c) + elementary.log1p(elementary.exp(-2 * c * x))),
     (lambda out, c, x: x * tanh(c * x) - c, lambda out, c, x: c * tanh(c * x) - x),
     args=("c", "x"),
     accepts=FLOATING,
@@ -76,8 +77,8 @@ def _folded_tail(sign: int, kernel: Callable[..., Any], rest: Callable[..., Any]
 
     def far(c: Any, x: Any) -> Any:
         first, second = scipy.special.log_ndtr(sign * (x - c)), scipy.special.log_ndtr(-x - c)
-        apart = first + np.log1p(-sign * np.exp(second - first))
-        small = np.log(2 * x) - 0.5 * (np.square(c) + math.log(2 * math.pi))
+        apart = first + elementary.log1p(-sign * elementary.exp(second - first))
+        small = elementary.log(2 * x) - 0.5 * (np.square(c) + math.log(2 * math.pi))
         return np.where((sign > 0) & (x < 1e-8), small, apart)
 
     doc = f"The probability of a standard normal variable {'within' if sign > 0 else 'beyond'} `x` of `c`."
@@ -94,7 +95,7 @@ def _folded_tail(sign: int, kernel: Callable[..., Any], rest: Callable[..., Any]
 
 
 def _normal_beyond(c: Any, x: Any) -> Any:
-    return scipy.special.ndtr(c - x) + scipy.special.ndtr(-x - c)
+    return elementary.ndtr(c - x) + elementary.ndtr(-x - c)
 
 
 normal_within, log_normal_within = _folded_tail(1, _normal_within, _normal_beyond)
@@ -112,8 +113,8 @@ def _log_normal_mass(a: Any, b: Any) -> Any:
 
 def _log_narrow_mass(half: Any, middle: Any) -> Any:
     at = half[:, None] * _NODES
-    inner = np.sum(_WEIGHTS * np.exp(-at * (middle[:, None] + 0.5 * at)), -1)
-    return np.log(half) + np.log(inner) - 0.5 * (np.square(middle) + math.log(2 * math.pi))
+    inner = np.sum(_WEIGHTS * elementary.exp(-at * (middle[:, None] + 0.5 * at)), -1)
+    return elementary.log(half) + elementary.log(inner) - 0.5 * (np.square(middle) + math.log(2 * math.pi))
 
 
 def _log_density(x: Any) -> Operand:
@@ -138,7 +139,7 @@ def _log_truncated(x: Any, a: Any, b: Any) -> Any:
 
 truncated_cdf = elementwise(
     "truncated_cdf",
-    typed_kernel(lambda x, a, b: np.exp(_log_truncated(x, a, b))),
+    typed_kernel(lambda x, a, b: elementary.exp(_log_truncated(x, a, b))),
     (
         lambda out, x, a, b: exp(_log_density(x) - log_normal_mass(a, b)),
         lambda out, x, a, b: -exp(_log_density(a) + log_normal_mass(x, b) - 2 * log_normal_mass(a, b)),
@@ -190,8 +191,8 @@ def _tails(
 
 
 def _truncated_exponential(x: Any, b: Any, upper: bool) -> Any:
-    whole = np.expm1(-b)
-    return np.exp(-x) * np.expm1(x - b) / whole if upper else np.expm1(-x) / whole
+    whole = elementary.expm1(-b)
+    return elementary.exp(-x) * elementary.expm1(x - b) / whole if upper else elementary.expm1(-x) / whole
 
 
 truncexpon_cdf, log_truncexpon_cdf, truncexpon_sf, log_truncexpon_sf = _tails(
@@ -225,7 +226,7 @@ def _triangle(x: Any, c: Any, upper: bool) -> Any:
 
 def _triangle_far(x: Any, c: Any, upper: bool) -> Any:
     side, end = (1 - x, 1 - c) if upper else (x, c)
-    return np.where((x < c) ^ upper, 2 * np.log(side) - np.log(end), np.nan)
+    return np.where((x < c) ^ upper, 2 * elementary.log(side) - elementary.log(end), np.nan)
 
 
 triangle_cdf, log_triangle_cdf, triangle_sf, log_triangle_sf = _tails(
@@ -241,8 +242,8 @@ triangle_cdf, log_triangle_cdf, triangle_sf, log_triangle_sf = _tails(
 def _cauchy_quantile(q: Any) -> Any:
     low = np.minimum(q, 1 - q)
     with np.errstate(divide="ignore"):
-        far = np.copysign(1 / np.tan(math.pi * low), q - 0.5)
-    return np.where(low < 0.25, far, np.tan(math.pi * (q - 0.5)))
+        far = np.copysign(1 / elementary.tan(math.pi * low), q - 0.5)
+    return np.where(low < 0.25, far, elementary.tan(math.pi * (q - 0.5)))
 
 
 cauchy_quantile = elementwise(
@@ -259,7 +260,7 @@ _END = 0.1
 
 def _half_disk(x: Any) -> Any:
     x = np.asarray(x, np.float64)
-    out = 0.5 + (x * np.sqrt((1 - x) * (1 + x)) + np.arcsin(x)) / math.pi
+    out = 0.5 + (x * np.sqrt((1 - x) * (1 + x)) + elementary.arcsin(x)) / math.pi
     return replaced(out, x < _END - 1, lambda x: scipy.special.betainc(1.5, 1.5, 0.5 * (1 + x)), x)
 
 
@@ -273,7 +274,7 @@ half_disk = elementwise(
 
 
 def _skew_normal(x: Any, a: Any) -> Any:
-    whole = scipy.special.ndtr(x)
+    whole = elementary.ndtr(x)
     out = whole - 2.0 * scipy.special.owens_t(x, a)
     return replaced(out, (out < 0.1 * whole) & np.isfinite(x) & np.isfinite(a), _skew_normal_tail, x, a)
 
@@ -284,13 +285,13 @@ def _skew_normal_tail(x: Any, a: Any) -> Any:
     In ``u = exp(s - exp(-s))``, with which all derivatives vanish at both ends (H. Takahasi and M. Mori, 1974).
     """
     log_density = -0.5 * np.square(x) + scipy.special.log_ndtr(a * x)
-    rate = -x + a * np.exp(-0.5 * np.square(a * x) - scipy.special.log_ndtr(a * x)) / math.sqrt(2 * math.pi)
+    rate = -x + a * elementary.exp(-0.5 * np.square(a * x) - scipy.special.log_ndtr(a * x)) / math.sqrt(2 * math.pi)
     s = np.linspace(-4.2, 4.2, 141)
-    u = np.exp(s - np.exp(-s))
-    weights = (s[1] - s[0]) * u * (1 + np.exp(-s))
+    u = elementary.exp(s - elementary.exp(-s))
+    weights = (s[1] - s[0]) * u * (1 + elementary.exp(-s))
     at = x[:, None] - u / rate[:, None]
-    inner = np.exp(-0.5 * np.square(at) + scipy.special.log_ndtr(a[:, None] * at) - log_density[:, None])
-    return 2 / math.sqrt(2 * math.pi) * np.exp(log_density) * np.sum(inner * weights, -1) / rate
+    inner = elementary.exp(-0.5 * np.square(at) + scipy.special.log_ndtr(a[:, None] * at) - log_density[:, None])
+    return 2 / math.sqrt(2 * math.pi) * elementary.exp(log_density) * np.sum(inner * weights, -1) / rate
 
 
 skew_normal = elementwise(
@@ -311,7 +312,7 @@ def _power_density(x: Any, b: Any) -> Operand:
 
 
 def _power_tail(x: Any, b: Any) -> Any:
-    power = np.power(x, b)
+    power = elementary.pow(x, b)
     out = 0.5 * scipy.special.gammaincc(1 / b, power)
     # the power of a power that is out of range is not
     gone = power < 1e-290
@@ -322,12 +323,12 @@ def _power_tail_by_shape(x: Any, b: Any) -> Any:
     """By the series of the integral from 0 where its terms fall off, else by that of the upper tail."""
     x, b = (np.asarray(v, np.float64) for v in np.broadcast_arrays(x, b))
     with np.errstate(all="ignore"):
-        power, order = np.power(x, b), 1 / b
-        density = np.exp(-power - scipy.special.gammaln(order)) * scipy.special.xlogy(x, x)
+        power, order = elementary.pow(x, b), 1 / b
+        density = elementary.exp(-power - scipy.special.gammaln(order)) * scipy.special.xlogy(x, x)
         out = np.asarray(0.5 * (igamma_grad_a.kernel(order, power) * np.square(order) - density))
         near = np.asarray(power <= 1)
         if near.any():
-            at, shape, log_at = x[near], b[near], np.log(x[near])
+            at, shape, log_at = x[near], b[near], elementary.log(x[near])
             sums, slopes, term = np.ones_like(at), np.zeros_like(at), np.ones_like(at)
             for n in range(1, 22):
                 term = -term * power[near] / n

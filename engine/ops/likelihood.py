@@ -97,7 +97,7 @@ log_one_minus_exp = elementwise(
 
 exp_minus = elementwise(
     "exp_minus",
-    lambda x, c: np.exp(x) - c * x,
+    lambda x, c: elementary.exp(x) - c * x,
     (lambda out, x, c: where(x < -1, exp(x) - c, expm1(x) + (1 - c)), lambda out, x, c: -x),
     args=("x", "c"),
     accepts=FLOATING,
@@ -105,7 +105,7 @@ exp_minus = elementwise(
 )
 log_weibull = elementwise(
     "log_weibull",
-    typed_kernel(lambda y: np.where(y < -40, y, _log_one_minus_exp(-np.exp(y)))),
+    typed_kernel(lambda y: np.where(y < -40, y, _log_one_minus_exp(-elementary.exp(y)))),
     (lambda out, y: exp(y - exp(y) - out),),
     args=("y",),
     accepts=FLOATING,
@@ -199,7 +199,7 @@ def _log_i0e(z: Any, *, times: int) -> Any:
     z = np.asarray(z, np.float64)
     i0e = scipy.special.i0e(z)
     if times == 0:
-        return np.where(z < 1e-3, -z + np.log1p(np.square(z) * (0.25 + np.square(z) / 64)), np.log(i0e))
+        return np.where(z < 1e-3, -z + elementary.log1p(np.square(z) * (0.25 + np.square(z) / 64)), elementary.log(i0e))
     i1e = scipy.special.i1e(z)
     far = z > _LARGE
     w = 1 / np.where(far, z, 1.0)
@@ -259,7 +259,7 @@ _LOWEST = -700.0
 
 over_tail = elementwise(
     "over_tail",
-    typed_kernel(lambda out: np.where(out < _LOWEST, np.nan, np.exp(-out))),
+    typed_kernel(lambda out: np.where(out < _LOWEST, np.nan, elementary.exp(-out))),
     (lambda result, out: -result,),
     args=("out",),
     accepts=FLOATING,
@@ -283,12 +283,12 @@ def log_of_tail(
     """
 
     def near(*arrays: Any) -> Any:
-        return np.log1p(-(getattr(scipy.special, rest) if isinstance(rest, str) else rest)(*arrays))
+        return elementary.log1p(-(getattr(scipy.special, rest) if isinstance(rest, str) else rest)(*arrays))
 
     def kernel(*arrays: Any) -> Any:
         with np.errstate(divide="ignore", invalid="ignore"):
             p = np.asarray(tail.kernel(*arrays))
-            out = np.log(p)
+            out = elementary.log(p)
         for some, exact in ((p > _NEARLY_ALL, near), (p < _NEARLY_NONE, far)):
             if exact is not None and some.any():
                 out = np.array(out)
@@ -322,7 +322,7 @@ def _fraction(a: Any, x: Any) -> Any:
 
 def _log_far(order: int, total: Callable[..., Any]) -> Callable[..., Any]:
     gammaln, xlogy = scipy.special.gammaln, scipy.special.xlogy
-    return lambda a, x: xlogy(a, x) - x - gammaln(a + order) + (2 * order - 1) * np.log(total(a, x))
+    return lambda a, x: xlogy(a, x) - x - gammaln(a + order) + (2 * order - 1) * elementary.log(total(a, x))
 
 
 def _hazard(name: str, tail: str, sign: int, log_tail: Callable[[], Op], quotient_far: Callable[..., Any]) -> Op:
@@ -331,7 +331,7 @@ def _hazard(name: str, tail: str, sign: int, log_tail: Callable[[], Op], quotien
     def kernel(a: Any, x: Any) -> Any:
         with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
             p = getattr(scipy.special, tail)(a, x)
-            out = np.exp(scipy.special.xlogy(a - 1, x) - x - scipy.special.gammaln(a)) / p
+            out = elementary.exp(scipy.special.xlogy(a - 1, x) - x - scipy.special.gammaln(a)) / p
         return tail_kernels.replaced(out, (p < _FAR) & np.isfinite(x) & (x > 0), quotient_far, a, x)
 
     return elementwise(
@@ -376,7 +376,7 @@ def log_beta_far(a: Any, b: Any, x: Any) -> Any:
         term = term * x * (a + b + n) / (a + 1 + n)
         total = total + term
     powers = scipy.special.xlogy(a, x) + scipy.special.xlog1py(b, -x)
-    return powers - np.log(a) - scipy.special.betaln(a, b) + np.log(total)
+    return powers - elementary.log(a) - scipy.special.betaln(a, b) + elementary.log(total)
 
 
 def _share_density(a: Any, b: Any, x: Any) -> Operand:
@@ -404,10 +404,10 @@ log_stdtr = log_of_tail("log_stdtr", stdtr, lambda df, t: scipy.special.stdtr(df
 
 
 def _log_erfc(x: Any) -> Any:
-    out = np.asarray(np.log(scipy.special.erfc(x)))
+    out = np.asarray(elementary.log(elementary.erfc(x)))
     near, far = np.asarray(np.less(x, 0.01)), np.asarray(np.greater(x, 5.0))
     if near.any():
-        out[near] = np.log1p(-scipy.special.erf(x[near]))
+        out[near] = elementary.log1p(-elementary.erf(x[near]))
     if far.any():
         out[far] = math.log(2) + scipy.special.log_ndtr(-math.sqrt(2) * x[far])
     return out

@@ -78,7 +78,7 @@ def leaky_relu(features: Any, alpha: float = 0.2) -> Operand:
 
 elu = elementwise(
     "elu",
-    lambda features: np.where(features > 0, features, elementary.expm1(np.minimum(features, 0))),
+    lambda features: np.where(features > 0, features, elementary.expm1(features)),
     (lambda out, x: where(out < 0, expm1_slope(out, x), ones_like(out)),),
     args=("features",),
     doc="features where positive, else ``exp(features) - 1``.",
@@ -90,13 +90,9 @@ SELU_SCALE = 1.0507009873554804934193349852946
 SELU_SCALE_ALPHA = 1.7580993408473768599402175208123
 
 
-def _selu_kernel(features: Any) -> np.ndarray:
-    return np.where(features > 0, SELU_SCALE * features, SELU_SCALE_ALPHA * elementary.expm1(np.minimum(features, 0)))
-
-
 selu = elementwise(
     "selu",
-    _selu_kernel,
+    lambda features: np.where(features > 0, SELU_SCALE * features, SELU_SCALE_ALPHA * elementary.expm1(features)),
     (lambda out, x: where(out < 0, selu_slope(out, x), SELU_SCALE * ones_like(out)),),
     args=("features",),
     accepts=FLOATING,

@@ -92,7 +92,7 @@ logit = _function("logit", lambda out, p: 1 / (p * (1 - p)), args="p", doc="``lo
 
 exponential_moment = elementwise(
     "exponential_moment",
-    typed_kernel(lambda x, c, *, k: np.power(x, k + 1) * _hyp1f1(k + 1, k + 2, c * x) / (k + 1)),
+    typed_kernel(lambda x, c, *, k: elementary.pow(x, k + 1) * _hyp1f1(k + 1, k + 2, c * x) / (k + 1)),
     (
         lambda out, x, c, *, k: x ** float(k) * exp(c * x),
         lambda out, x, c, *, k: exponential_moment(x, c, k=k + 1),
@@ -177,7 +177,7 @@ def _log_ratio(x: Any, y: Any) -> Any:
     with np.errstate(all="ignore"):
         ratio = x / y
         # also where the quotient is no number
-        return np.where((ratio > 1e-30) & (ratio < 1e30), np.log(ratio), np.log(x) - np.log(y))
+        return np.where((ratio > 1e-30) & (ratio < 1e30), elementary.log(ratio), elementary.log(x) - elementary.log(y))
 
 
 log_ratio = elementwise(
@@ -278,7 +278,7 @@ log_ndtr_slope, log_ndtr_curve = slopes_within(
     {"f": 2.5, "d": 9.0},
     np.negative,
     (
-        lambda out, x: np.exp(-0.5 * np.square(x) - out) / math.sqrt(2 * math.pi),
+        lambda out, x: elementary.exp(-0.5 * np.square(x) - out) / math.sqrt(2 * math.pi),
         lambda slope, out, x: -slope * (x + slope),
     ),
     lambda op, x, times: op(x, times=times),
@@ -562,7 +562,7 @@ def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
     if np.any((x < -1e4) | (np.maximum(np.absolute(a), np.absolute(b)) > _MOST_STEPS)):
         # a polynomial times an exponential, for which it would take as many terms as x is small
         whole, above = np.equal(np.floor(a - b), a - b), np.maximum(a - b, 0.0)
-        vanishes = (x < -1e4) & whole & (a >= b) & (above * np.log(-x) + x < -750)
+        vanishes = (x < -1e4) & whole & (a >= b) & (above * elementary.log(-x) + x < -750)
         steps = np.where(whole & (a >= b), np.absolute(x), 0.0)
         never = np.maximum(np.maximum(np.absolute(a), np.absolute(b)), steps) > _MOST_STEPS
         found = scipy.special.hyp1f1(a, b, np.where(never | vanishes, np.nan, x))
@@ -692,14 +692,9 @@ sinhint = _integral("sinhint", "shichi", 0, lambda out, x: _over_x(sinh(x), x, 1
 coshint = _integral("coshint", "shichi", 1, lambda out, x: cosh(x) / x, "Hyperbolic cosine integral.")
 
 
-def _sinc(x: Any) -> Any:
-    with np.errstate(invalid="ignore"):
-        return np.sinc(x)
-
-
 sinc = elementwise(
     "sinc",
-    typed_kernel(_sinc),
+    lambda x: np.where(np.equal(x, 0), 1, in_single(elementary.sin, math.pi * x) / (math.pi * x)),
     (lambda out, x: _sinc_slope(x),),
     accepts=FLOATING,
     doc="``sin(pi * x) / (pi * x)``, 1 at 0.",

@@ -59,11 +59,10 @@ def scipy_kernel(name: str, mended: Callable[..., Any] | None = None) -> Callabl
     own, too_long = getattr(elementary, name, None), _TOO_LONG.get(name)
 
     def function(*arrays: Any) -> Any:
-        if own is not None and arrays[0].dtype.kind == "f":
-            return in_single(own, *arrays)
         if too_long is not None and np.any(never := too_long(*arrays)):
             arrays = (*arrays[:-1], np.where(never, np.nan, arrays[-1]))
-        out = getattr(scipy.special, name)(*arrays)
+        is_ours = own is not None and arrays[0].dtype.kind == "f"
+        out = in_single(own, *arrays) if is_ours else getattr(scipy.special, name)(*arrays)
         return out if mended is None else mended(out, *arrays)
 
     return named_kernel(name, function)

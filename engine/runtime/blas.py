@@ -14,6 +14,7 @@ import functools
 import importlib
 import os
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -40,6 +41,14 @@ def multiplies_in_place() -> bool:
         return named.lower() in _WIDE_CORES
     known = np.show_config(mode="dicts").get("SIMD Extensions", {})
     return not _WIDE.isdisjoint([*known.get("baseline", ()), *known.get("found", ())])
+
+
+_ONES, _OUT = np.ones((3, 12), np.float32), np.full((12, 12), np.nan, np.float32)
+with np.errstate(all="ignore"):
+    if (np.matmul(_ONES.T, _ONES, out=_OUT) != 3).any():
+        # OpenBLAS on ARM with SME; with other processors' kernels it is right
+        said = "float32 products of a matrix and its transpose hold what lay in memory, and are wrong on this processor"
+        warnings.warn(f"NumPy's BLAS: {said}. Set OPENBLAS_CORETYPE=NEOVERSEN1 before Python starts", stacklevel=2)
 
 
 class _Count(NamedTuple):

@@ -17,6 +17,7 @@ from engine.ops.compare import cast
 from engine.ops.explog import expm1, log, log1p
 from engine.ops.gather import gather
 from engine.ops.random import Draw, generator
+from engine.runtime import elementary
 from engine.runtime.errors import InvalidArgumentError, ShapeError
 
 _AT_ONCE = 1024
@@ -26,7 +27,7 @@ _AT_ONCE = 1024
 def _classes(rng: np.random.Generator, count: int, range_max: int, weights: Sequence[float] | None) -> np.ndarray:
     if weights is None:
         # log-uniform: class c with probability log((c + 2) / (c + 1)) / log(range_max + 1)
-        drawn = np.exp(rng.random(count) * np.log1p(range_max)) - 1
+        drawn = elementary.exp(rng.random(count) * elementary.log1p(range_max)) - 1
         return np.minimum(drawn.astype(np.int64), range_max - 1)
     edges = np.cumsum(np.asarray(weights, np.float64))
     return np.minimum(np.searchsorted(edges, rng.random(count) * edges[-1], "right"), range_max - 1).astype(np.int64)
@@ -114,7 +115,7 @@ def sampled(
 def _log_uniform(range_max: int) -> Callable[[Any], Any]:
     def probability(classes: Any) -> Operand:
         c = cast(classes, float32)
-        return (log(c + 2) - log(c + 1)) / np.float32(np.log1p(range_max))
+        return (log(c + 2) - log(c + 1)) / np.float32(elementary.log1p(range_max))
 
     return probability
 

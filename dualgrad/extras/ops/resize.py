@@ -20,7 +20,9 @@ from engine.ops.axis_args import static_axis
 from engine.ops.compare import cast
 from engine.ops.einsum import einsum
 from engine.ops.gather import gather
+from engine.ops.scipy_special import sinc
 from engine.ops.shape import identity
+from engine.runtime import elementary
 from engine.runtime.errors import InvalidArgumentError, NotKnownYet, ShapeError
 
 BILINEAR, NEAREST, BICUBIC, AREA = "bilinear", "nearest", "bicubic", "area"
@@ -131,7 +133,7 @@ def _bicubic_weights(size: int, wanted: int, scale: np.float32, centers: Centers
 
 
 def _lanczos(radius: float) -> Callable[[np.ndarray], np.ndarray]:
-    return lambda x: np.where(x > radius, 0, np.sinc(x) * np.sinc(x / radius))
+    return lambda x: np.where(x > radius, 0, sinc(x) * sinc(x / radius))
 
 
 def _keys(x: np.ndarray) -> np.ndarray:
@@ -150,7 +152,7 @@ _KERNELS: dict[str, tuple[float, Callable[[np.ndarray], np.ndarray]]] = {
     _LANCZOS3: (3.0, _lanczos(3.0)),
     _LANCZOS5: (5.0, _lanczos(5.0)),
     # three standard deviations wide
-    _GAUSSIAN: (1.5, lambda x: np.where(x >= 1.5, 0, np.exp(-2 * x * x))),
+    _GAUSSIAN: (1.5, lambda x: np.where(x >= 1.5, 0, elementary.exp(-2 * x * x))),
     _MITCHELL: (2.0, _mitchell),
 }
 """Radius and shape of the kernels of the methods that may look further than their neighbors."""

@@ -172,5 +172,5 @@ def decode_predictions(preds: Any, top: int = 5) -> list[list[tuple[str, str, fl
     path = get_file("imagenet_class_index.json", _CLASSES, cache_subdir="models", file_hash=checksum)
     with open(path, encoding="utf-8") as file:
         names = json.load(file)
-    order = np.argsort(array, axis=1)[:, : -top - 1 : -1]
+    order = np.argsort(array, axis=1, kind="stable")[:, : -top - 1 : -1]
     return [[(*names[str(i)], row[i]) for i in places] for row, places in zip(array, order, strict=True)]
