@@ -197,8 +197,8 @@ MUTANTS = (
     Mutant(
         "sources are not peeled",
         "engine/jacobian/planning/plan.py",
-        "deepest = all_the_way if len(all_the_way[1]) < len(path.nodes) else (columns, path.nodes)",
-        "deepest = (columns, path.nodes)",
+        "    left, nodes = peel_sources(path, sites, inner)\n",
+        "    left, nodes = columns, path.nodes\n",
         ("tests/jacobian/test_plans.py::test_parts_of_a_source_are_swept_apart",),
     ),
     Mutant(
