@@ -20,7 +20,7 @@ from tests.programs.catalogue import HERE
 
 SAME = """
     adversarial_examples checkpoints convnet_dropout ddpg flags_and_app gan_scopes gaussian_process
-    hamiltonian_monte_carlo influence_functions layers_mlp linear_regression lstm_language_model
+    hamiltonian_monte_carlo influence_functions layers_mlp linear_regression lstm_language_model maml
     pinn_burgers real_nvp_images rnn_cells sessions_and_graphs slim_network
     style_transfer summaries trpo vae vae_flows word2vec_nce
 """
@@ -206,6 +206,12 @@ w = tf.Variable(np.random.RandomState(0).randn(3, 2).astype(np.float32))
 logits = tf.matmul(tf.reshape(x, [-1, 3]), w) * keep
 loss = tf.losses.sparse_softmax_cross_entropy(labels=tf.range(20) % 2, logits=logits)
 runs, fed = [loss, tf.train.AdamOptimizer(0.1).minimize(loss)], {keep: 0.5}
+""",
+    "an image that is made larger, a band, and gradients of each part": """
+w, fed = tf.Variable(np.random.RandomState(0).randn(2, 2, 2, 3).astype(np.float32)), {}
+image = tf.nn.conv2d_transpose(tf.expand_dims(x, 0), w, [1, 8, 10, 2], [1, 2, 2, 1])
+band = tf.matrix_band_part(tf.tanh(image), 1, 0)
+runs = [band, *[tf.gradients(band[..., i], x)[0] for i in range(2)]]
 """,
 }
 

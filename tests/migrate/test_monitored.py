@@ -14,31 +14,6 @@ from tests.migrate.kept_and_compared import kept
 
 pytest.importorskip("libcst")
 
-STOPPED = """
-import numpy as np
-import tensorflow as tf
-
-tf.set_random_seed(1)
-rng = np.random.RandomState(0)
-X = rng.rand(100, 1).astype(np.float32)
-Y = 3.0 * X + 1.0
-
-x = tf.placeholder(tf.float32, [None, 1], name="x")
-y = tf.placeholder(tf.float32, [None, 1], name="y")
-w = tf.get_variable("w", [1, 1], initializer=tf.zeros_initializer())
-b = tf.get_variable("b", [1], initializer=tf.zeros_initializer())
-loss = tf.reduce_mean(tf.square(tf.matmul(x, w) + b - y))
-global_step = tf.train.get_or_create_global_step()
-train_op = tf.train.GradientDescentOptimizer(0.5).minimize(loss, global_step=global_step)
-
-hooks = [tf.train.StopAtStepHook(last_step=20)]
-with tf.train.MonitoredTrainingSession(hooks=hooks) as mon_sess:
-    while not mon_sess.should_stop():
-        _, value, step = mon_sess.run([train_op, loss, global_step], feed_dict={x: X, y: Y})
-        if step % 5 == 0:
-            print("step", step, "loss %.4f" % value)
-print("done")
-"""
 HOOKS = """
 import shutil, tempfile
 import numpy as np
@@ -68,35 +43,6 @@ print(sorted(tf.train.latest_checkpoint(logdir).split("/")[-1:]))
 reader = tf.train.load_checkpoint(logdir)
 print("%.4f" % reader.get_tensor("w")[0, 0], reader.get_tensor("global_step"))
 shutil.rmtree(logdir)
-"""
-RESTORED = """
-# checkpoint_dir, restore
-import shutil, tempfile
-import numpy as np
-import tensorflow as tf
-
-def model():
-    x = tf.constant(np.linspace(0, 1, 8), tf.float32)
-    v = tf.get_variable("v", [], initializer=tf.constant_initializer(1.0))
-    loss = tf.reduce_sum(tf.square(v * x - x * 0.25))
-    step = tf.train.get_or_create_global_step()
-    train = tf.train.GradientDescentOptimizer(0.05).minimize(loss, global_step=step)
-    return v, loss, step, train
-
-def main():
-    folder = tempfile.mkdtemp()
-    v, loss, step, train = model()
-    with tf.train.MonitoredTrainingSession(checkpoint_dir=folder, save_checkpoint_steps=5,
-                                           save_summaries_steps=None, log_step_count_steps=None,
-                                           hooks=[tf.train.StopAtStepHook(12)]) as sess:
-        while not sess.should_stop():
-            _, value, number = sess.run([train, loss, step])
-            print(number, "%.5f" % value)
-    print(tf.train.latest_checkpoint(folder).rsplit("-", 1)[1])
-    shutil.rmtree(folder)
-
-if __name__ == "__main__":
-    main()
 """
 ENDING = """
 # a data set that ends, num_steps after a restore
@@ -226,9 +172,7 @@ if __name__ == "__main__":
     main()
 """
 PROGRAMS = {
-    "stopped": STOPPED,
     "hooks": HOOKS,
-    "restored": RESTORED,
     "ending": ENDING,
     "metrics": METRICS,
     "own_hook": OWN_HOOK,
@@ -236,7 +180,6 @@ PROGRAMS = {
     "tutorial": TUTORIAL,
 }
 KEPT = {
-    "stopped": ["    while global_step.numpy() < 20:\n        value, step = [x.numpy() for x in train_op(X, Y)]"],
     "hooks": [
         "logdir, global_step,",
         "every_steps=10)",
@@ -244,7 +187,6 @@ KEPT = {
         "while global_step.numpy() < 30:",
         "        train_op(X, Y)\n        checkpoints.save_if_due()\n    checkpoints.close()",
     ],
-    "restored": ["restore=True)", "last_step = int(global_step) + 12", "while global_step.numpy() < last_step:"],
     "ending": [
         "with contextlib.suppress(tf.errors.OutOfRangeError):\n        while True:",
         "folder, gs, every_steps=2",

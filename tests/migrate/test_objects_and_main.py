@@ -178,40 +178,8 @@ with tf.Session() as sess:
         sess.run(step)
         print(sess.run(total))
 """
-FIRST_TURN = """
-import numpy as np
-import tensorflow as tf
-
-np.random.seed(0)
-
-class Data(object):
-    def next(self):
-        return np.random.rand(2, 2)
-
-def train(data):
-    model = Model()
-    for i in range(2):
-        print(model.fit(data.next()))
-    return model
-
-class Model(object):
-    def __init__(self):
-        self.x = tf.placeholder(tf.float32, [None, 2])
-        self.w = tf.Variable(tf.ones([2, 1]))
-        self.cost = tf.reduce_mean(tf.square(tf.matmul(self.x, self.w)))
-        self.step = tf.train.GradientDescentOptimizer(0.1).minimize(self.cost)
-        self.sess = tf.InteractiveSession()
-        self.sess.run(tf.global_variables_initializer())
-
-    def fit(self, x):
-        return self.sess.run((self.step, self.cost), {self.x: x})[1]
-
-data = Data()
-model = train(data)
-print(np.random.rand())
-"""
 PROGRAMS = {
-    "several": SEVERAL, "workers": WORKERS, "in_main": IN_MAIN, "inner": INNER, "style": STYLE, "turn": FIRST_TURN,
+    "several": SEVERAL, "workers": WORKERS, "in_main": IN_MAIN, "inner": INNER, "style": STYLE,
 }  # fmt: skip
 KEPT = {
     "several": ["state = run(model._start)", "feed[c] = state.c", "next(MODEL_PARTS)", "return self._cost"],
@@ -219,7 +187,6 @@ KEPT = {
     "in_main": ["np.random.randn(2, args.hidden)", "noise = tf.constant(np.random.normal(0, 0.01, (1, 1))"],
     "inner": ["def train_step(x, y):", "machine = Machine(3)", "fit(machine, 2)"],
     "style": ["for i in range(4):"],
-    "turn": ["np.random.rand(2, 2)", "model = train(data)"],
 }
 
 

@@ -70,30 +70,6 @@ with tf.Session() as sess:
         if i % 3 == 0:
             print("step %d loss %.4f" % (i, value))
 """
-GUIDED = """
-# guided backprop
-import numpy as np
-import tensorflow as tf
-
-@tf.RegisterGradient("GuidedRelu")
-def _guided_relu_grad(op, grad):
-    return tf.where(grad > 0., tf.where(op.inputs[0] > 0., grad, tf.zeros_like(grad)), tf.zeros_like(grad))
-
-with tf.Graph().as_default() as g:
-    with g.gradient_override_map({"Relu": "GuidedRelu"}):
-        images = tf.placeholder(tf.float32, [None, 4, 4, 1])
-        k = tf.get_variable("k", [3, 3, 1, 2], initializer=tf.random_uniform_initializer(-1, 1, seed=1))
-        conv = tf.nn.relu(tf.nn.conv2d(images, k, [1, 1, 1, 1], "SAME"))
-        flat = tf.reshape(conv, [-1, 32])
-        w = tf.get_variable("w", [32, 2], initializer=tf.random_normal_initializer(seed=2))
-        out = tf.nn.relu(tf.matmul(flat, w))
-    cost = tf.reduce_sum(out[:, 0])
-    saliency = tf.gradients(cost, images)[0]
-    with tf.Session(graph=g) as sess:
-        sess.run(tf.global_variables_initializer())
-        s = sess.run(saliency, {images: np.random.RandomState(2).rand(2, 4, 4, 1)})
-        print(s.shape, "%.4f" % s.sum())
-"""
 PY_FUNC = """
 # py_func with gradient
 import numpy as np
@@ -246,7 +222,6 @@ for i in range(4):
 PROGRAMS = {
     "log1pexp": LOG1PEXP,
     "binarized": BINARIZED,
-    "guided": GUIDED,
     "py_func": PY_FUNC,
     "defun": DEFUN,
     "flip": FLIP,
@@ -259,7 +234,6 @@ KEPT = {
         "quantize(h_w)",
         "quantize(out_w)",
     ],
-    "guided": ["def guided_relu(", "def gradient(grad):", "return tf.nn.relu(conv), gradient"],
     "py_func": ["tf.numpy_function(np_square, [x], tf.float32), lambda grad: grad * 20.0 * x", "tape.watch(x)"],
     "defun": ["def fw_square(x):", "return tf.round(x), lambda upstream: upstream"],
     "flip": ["return tf.identity(F), lambda grad: (-grad * l, None)", "flip(F, l)"],
