@@ -44,10 +44,12 @@ keras.layers.* | vary images by functions of image, in Dataset.map: random_brigh
  crop_and_resize | RandomBrightness RandomContrast RandomCrop RandomZoom CenterCrop
 keras.preprocessing.text | removed from Keras 3: use keras.layers.TextVectorization
 keras.callbacks.CSVLogger | write `logs` in on_epoch_end of a Callback of your own
-keras.optimizers.Lion | out of scope, for want of use: write it as a subclass of keras.optimizers.Optimizer
+keras.optimizers.Lion optimizers.Lion | out of scope, for want of use: write it as a subclass of
+ keras.optimizers.Optimizer
 nn.experimental | use nn.dropout, or random.stateless_uniform and where
 nn.fixed_unigram_candidate_sampler random.fixed_unigram_candidate_sampler | draw classes with random.categorical
-contrib.layers.summarize_* | use summary.histogram | tensor tensors collection activations
+contrib.layers.summarize_* contrib.slim.layers.summarize_* contrib.slim.summarize_* | use summary.histogram | tensor
+ tensors collection activations
 keras.layers.ConvLSTM1D keras.layers.ConvLSTM2D keras.layers.ConvLSTM3D keras.layers.GroupQueryAttention
  keras.layers.AlphaDropout keras.layers.ActivityRegularization keras.layers.SpectralNormalization keras.metrics.F1Score
  keras.metrics.FBetaScore keras.losses.Dice keras.losses.Tversky keras.losses.dice keras.losses.tversky
