@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from dualgrad.frontend import seeds
 from dualgrad.frontend.flow.contexts import WAIT_INSIDE, Contexts
-from dualgrad.frontend.flow.places import user_line
 from dualgrad.frontend.namespace import lazily
 from dualgrad.frontend.overrides import apply_overridden, checked_map
 from engine.core.aval import Aval
@@ -81,8 +78,6 @@ class Graph(Shown, NotCopied, Contexts):
         self._by_name: dict[str, Operation] = {}
         self._names_in_use: dict[str, int] = {}
         self._scope = ""
-        # the walk that makes nodes now, and the user's line that it runs for
-        self.walking: tuple[FrameType, tuple[str, int]] | None = None
         self._collections: dict[str, list[Any]] = {}
         self._control: list[list[Operation]] = []
         self._finalized = False
@@ -221,18 +216,15 @@ class Graph(Shown, NotCopied, Contexts):
 
     def visited(self, nodes: Iterable[Node]) -> Iterator[Node]:
         """The nodes; what their rules make is named after them (``gradients/y_grad/Mul``), and knows them."""
-        scope, before = self._scope, self.walking
-        try:
-            self.walking = sys._getframe(1), user_line(2)
-            for node in nodes:
-                count = len(self.nodes)
-                self._scope = self.unique_name(f"{getattr(node, 'name', node.op.type)}_grad")
+        for node in nodes:
+            before, scope = len(self.nodes), self._scope
+            self._scope = self.unique_name(f"{getattr(node, 'name', node.op.type)}_grad")
+            try:
                 yield node
+            finally:
                 self._scope = scope
-                for made in self.nodes[count:]:
-                    made.made_for(node, self.colocating)
-        finally:
-            self._scope, self.walking = scope, before
+            for made in self.nodes[before:]:
+                made.made_for(node, self.colocating)
 
     def group(self, operations: Sequence[Any], name: str | None = None) -> Operation:
         """An operation that runs all the given ones."""

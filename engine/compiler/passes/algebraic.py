@@ -176,20 +176,18 @@ def structure_of_seeds(op: Op, inputs: Sequence[TracedValue], params: dict[str, 
 
 
 def _either(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> Either | None:
-    """What is chosen of two numbers, and what masks say that are made of it."""
+    """The two numbers of a choice, or of masks that are made of it."""
     facts = [x.structure for x in inputs]
     if op is select:
         x, y = facts[1:]
         return Either(inputs[0], (x.value, y.value)) if type(x) is Fill is type(y) else None
-    if op not in _OF_MASKS:
-        return None
-    conditions = [f.condition for f in facts if type(f) is Either]
-    if any(type(f) not in (Fill, Either) for f in facts) or len({c.value_id for c in conditions}) > 1:
+    conditions = {f.condition.value_id: f.condition for f in facts if type(f) is Either}
+    if op not in _OF_MASKS or len(conditions) > 1 or any(type(f) not in (Fill, Either) for f in facts):
         return None
     pairs = [f.numbers if type(f) is Either else (f.value, f.value) for f in facts]
     dtypes = [x.dtype.numpy for x in inputs]
     yes, no = [op.kernel(*map(np.asarray, each, dtypes), **params).item() for each in zip(*pairs, strict=True)]
-    return Either(conditions[0], (yes, no))
+    return Either(*conditions.values(), (yes, no))
 
 
 def _counted(structure: Fill, x: Aval, out: Aval) -> Fill | None:
