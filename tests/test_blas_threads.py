@@ -180,10 +180,7 @@ multiply = np.matmul
 
 def matmul(a, b, out=None, **kw):
     found = multiply(a, b, **kw)
-    if out is None:
-        return found
-    {how}
-    return out
+    return found if out is None else {how}
 
 np.matmul = matmul
 import tape_api
@@ -192,7 +189,7 @@ tape_api.matmul([[1.0]], [[1.0]])
 """
 
 
-@pytest.mark.parametrize(("how", "told"), [("out += found", True), ("out[...] = found", False)])
+@pytest.mark.parametrize(("how", "told"), [("out.__iadd__(found)", True), ("np.add(found, 0, out=out)", False)])
 def test_a_blas_that_leaves_memory_in_its_result_is_told_of(how: str, told: bool) -> None:
     home = {**os.environ, "PYTHONPATH": str(ROOT)}
     program = [sys.executable, "-c", BROKEN.replace("{how}", how)]
