@@ -533,12 +533,6 @@ REWRITES = (
 """
 
 
-def rewrites_table() -> str:
-    """The rewrites as a table in Markdown."""
-    rows = [f"| `{r.name}{f'/{r.detail}' * bool(r.detail)}` | {r.exact} |" for r in REWRITES]
-    return "\n".join(["| rewrite | exact because |", "|---|---|", *rows])
-
-
 _SEED_MAKERS = (identity_like, seed_rows)
 
 

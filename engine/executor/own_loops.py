@@ -67,13 +67,6 @@ def is_summed(loop: object) -> bool:
     return isinstance(loop, str) and loop.startswith(SUMMED)
 
 
-def cores_of(loop: object, width: int) -> tuple[int, ...]:
-    """Per operand of so many, how many dimensions a loop of our own has inside."""
-    if is_summed(loop):
-        return (*[1] * (width - 1), 0)
-    return LOOPS[loop].cores if isinstance(loop, str) and loop in LOOPS else ()
-
-
 def base_of(name: str) -> str:
     """The name of a loop without its type."""
     return name.rpartition("_")[0]

@@ -113,12 +113,6 @@ class Code:
             self.drop_unused()
         return count
 
-    def replace_values(self, by: Mapping[int, int]) -> None:
-        """Read other values in place of some."""
-        if by:
-            self.instructions = [reading(each, by) for each in self.instructions]
-            self.outputs = tuple([by.get(s, s) for s in self.outputs])
-
     def drop_unused(self) -> int:
         """Drop instructions and constants that no result needs, effects apart; how many instructions."""
         live = without_unused(self.instructions, self.outputs)
