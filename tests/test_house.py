@@ -203,7 +203,7 @@ def test_modules_fit_in_the_head(folder: str) -> None:
 
 
 BUDGETS = {
-    "engine": 69_150, "dualgrad": 63_710, "graph_api": 21_950, "tape_api": 13_870, "bench": 9_800, "optim": 5_650,
+    "engine": 69_150, "dualgrad": 63_705, "graph_api": 21_950, "tape_api": 13_870, "bench": 9_800, "optim": 5_650,
     "tests": 97_550,
 }  # fmt: skip
 """Lines of Python that a folder may have, stubs apart. They only fall: who adds takes away elsewhere."""

@@ -132,13 +132,7 @@ class Features:
         return made
 
     def column(self, name: str, kind: str) -> tuple[np.ndarray, Any]:
-        """How many values of a feature each example has (-1: none at all), and the values.
-
-        Raises
-        ------
-        DataLossError
-            If its bytes are no feature, or one of another kind.
-        """
+        """How many values of a feature each example has (-1: none at all), and the values."""
         key = np.frombuffer(name.encode(), np.uint8)
         rows = np.flatnonzero(self._names.end - self._names.start == len(key))
         rows = rows[(self._data[self._names.start[rows][:, None] + np.arange(len(key))] == key).all(1)]
