@@ -35,35 +35,13 @@ from dualgrad.files.checkpoints import remove as _dualgrad_files_checkpoints_rem
 from dualgrad.files.checkpoints import update_state as _dualgrad_files_checkpoints_update_state
 from dualgrad.files.checkpoints import written_at as _dualgrad_files_checkpoints_written_at
 from dualgrad.files.events import summary_iterator as _dualgrad_files_events_summary_iterator
-from dualgrad.files.graph_protos import AttrValue as AttrValue
-from dualgrad.files.graph_protos import GraphDef as GraphDef
-from dualgrad.files.graph_protos import MetaGraphDef as MetaGraphDef
-from dualgrad.files.graph_protos import NodeDef as NodeDef
-from dualgrad.files.graph_protos import SaverDef as _dualgrad_files_graph_protos_SaverDef
-from dualgrad.files.graph_protos import SignatureDef as SignatureDef
-from dualgrad.files.graph_protos import TensorInfo as TensorInfo
-from dualgrad.files.protos import BytesList as _dualgrad_files_protos_BytesList
-from dualgrad.files.protos import Event as Event
-from dualgrad.files.protos import Event as _dualgrad_files_protos_Event
-from dualgrad.files.protos import Example as _dualgrad_files_protos_Example
-from dualgrad.files.protos import Feature as _dualgrad_files_protos_Feature
-from dualgrad.files.protos import FeatureList as _dualgrad_files_protos_FeatureList
-from dualgrad.files.protos import FeatureLists as _dualgrad_files_protos_FeatureLists
-from dualgrad.files.protos import Features as _dualgrad_files_protos_Features
-from dualgrad.files.protos import FloatList as _dualgrad_files_protos_FloatList
-from dualgrad.files.protos import HistogramProto as HistogramProto
-from dualgrad.files.protos import Int64List as _dualgrad_files_protos_Int64List
-from dualgrad.files.protos import SequenceExample as _dualgrad_files_protos_SequenceExample
-from dualgrad.files.protos import SessionLog as _dualgrad_files_protos_SessionLog
-from dualgrad.files.protos import Summary as Summary
-from dualgrad.files.protos import Summary as _dualgrad_files_protos_Summary
-from dualgrad.files.protos import TaggedRunMetadata as _dualgrad_files_protos_TaggedRunMetadata
 from dualgrad.files.records import RecordWriter as _dualgrad_files_records_RecordWriter
 from dualgrad.files.records import TFRecordCompressionType as _dualgrad_files_records_TFRecordCompressionType
 from dualgrad.files.records import TFRecordOptions as _dualgrad_files_records_TFRecordOptions
 from dualgrad.files.records import read_records as _dualgrad_files_records_read_records
 from dualgrad.files.tensors import array_of as _dualgrad_files_tensors_array_of
 from dualgrad.files.tensors import as_tensor_proto as _dualgrad_files_tensors_as_tensor_proto
+from dualgrad.files.wire import Message as _dualgrad_files_wire_Message
 from dualgrad.frontend.graph_keys import GraphKeys as GraphKeys
 from dualgrad.frontend.graph_keys import GraphKeys as _dualgrad_frontend_graph_keys_GraphKeys
 from dualgrad.frontend.initializers import GlorotNormal as _dualgrad_frontend_initializers_GlorotNormal
@@ -792,11 +770,20 @@ class _UniqueWithCounts(NamedTuple):
     count: Any
 
 AUTO_REUSE: builtins.str
+AttrValue: TypeAlias = _dualgrad_files_wire_Message
 COMPILER_VERSION: builtins.str
 Dimension: TypeAlias = _graph_api_tensor_GraphDimension
+Event: TypeAlias = _dualgrad_files_wire_Message
 GIT_VERSION: builtins.str
+GraphDef: TypeAlias = _dualgrad_files_wire_Message
+HistogramProto: TypeAlias = _dualgrad_files_wire_Message
+MetaGraphDef: TypeAlias = _dualgrad_files_wire_Message
 NoGradient = _graph_api_legacy_old_names_no_gradient
+NodeDef: TypeAlias = _dualgrad_files_wire_Message
 NotDifferentiable = _graph_api_legacy_old_names_no_gradient
+SignatureDef: TypeAlias = _dualgrad_files_wire_Message
+Summary: TypeAlias = _dualgrad_files_wire_Message
+TensorInfo: TypeAlias = _dualgrad_files_wire_Message
 TensorShape: TypeAlias = _graph_api_tensor_GraphShape
 VERSION: builtins.str
 VariableV1: TypeAlias = _graph_api_variable_Variable
@@ -2891,12 +2878,12 @@ def sub(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def substr(*args: Any, **kwargs: Any) -> Any: ...
 def subtract(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 class summary:
-    Event: TypeAlias = _dualgrad_files_protos_Event
+    Event: TypeAlias = _dualgrad_files_wire_Message
     FileWriter: TypeAlias = _graph_api_summaries_FileWriter
     FileWriterCache: TypeAlias = _graph_api_summaries_FileWriterCache
-    SessionLog: TypeAlias = _dualgrad_files_protos_SessionLog
-    Summary: TypeAlias = _dualgrad_files_protos_Summary
-    TaggedRunMetadata: TypeAlias = _dualgrad_files_protos_TaggedRunMetadata
+    SessionLog: TypeAlias = _dualgrad_files_wire_Message
+    Summary: TypeAlias = _dualgrad_files_wire_Message
+    TaggedRunMetadata: TypeAlias = _dualgrad_files_wire_Message
     audio = staticmethod(_graph_api_summaries_audio)
     histogram = staticmethod(_graph_api_summaries_histogram)
     image = staticmethod(_graph_api_summaries_image)
@@ -2937,24 +2924,24 @@ class train:
     AdadeltaOptimizer: TypeAlias = _optim_adadelta_AdadeltaOptimizer
     AdagradOptimizer: TypeAlias = _optim_adagrad_AdagradOptimizer
     AdamOptimizer: TypeAlias = _optim_adam_AdamOptimizer
-    BytesList: TypeAlias = _dualgrad_files_protos_BytesList
+    BytesList: TypeAlias = _dualgrad_files_wire_Message
     CheckpointSaverHook: TypeAlias = _graph_api_legacy_hooks_CheckpointSaverHook
     CheckpointSaverListener: TypeAlias = _graph_api_legacy_hooks_CheckpointSaverListener
     CheckpointState: TypeAlias = _dualgrad_files_checkpoints_CheckpointState
     ChiefSessionCreator: TypeAlias = _graph_api_legacy_monitored_ChiefSessionCreator
     Coordinator: TypeAlias = _dualgrad_platform_coordination_Coordinator
-    Example: TypeAlias = _dualgrad_files_protos_Example
+    Example: TypeAlias = _dualgrad_files_wire_Message
     ExponentialMovingAverage: TypeAlias = _graph_api_training_ExponentialMovingAverage
-    Feature: TypeAlias = _dualgrad_files_protos_Feature
-    FeatureList: TypeAlias = _dualgrad_files_protos_FeatureList
-    FeatureLists: TypeAlias = _dualgrad_files_protos_FeatureLists
-    Features: TypeAlias = _dualgrad_files_protos_Features
+    Feature: TypeAlias = _dualgrad_files_wire_Message
+    FeatureList: TypeAlias = _dualgrad_files_wire_Message
+    FeatureLists: TypeAlias = _dualgrad_files_wire_Message
+    Features: TypeAlias = _dualgrad_files_wire_Message
     FeedFnHook: TypeAlias = _graph_api_legacy_hooks_FeedFnHook
     FinalOpsHook: TypeAlias = _graph_api_legacy_hooks_FinalOpsHook
-    FloatList: TypeAlias = _dualgrad_files_protos_FloatList
+    FloatList: TypeAlias = _dualgrad_files_wire_Message
     FtrlOptimizer: TypeAlias = _optim_ftrl_FtrlOptimizer
     GradientDescentOptimizer: TypeAlias = _optim_gradient_descent_GradientDescentOptimizer
-    Int64List: TypeAlias = _dualgrad_files_protos_Int64List
+    Int64List: TypeAlias = _dualgrad_files_wire_Message
     LoggingTensorHook: TypeAlias = _graph_api_legacy_hooks_LoggingTensorHook
     MomentumOptimizer: TypeAlias = _optim_momentum_MomentumOptimizer
     MonitoredSession: TypeAlias = _graph_api_legacy_monitored_MonitoredSession
@@ -2966,10 +2953,10 @@ class train:
     QueueRunner: TypeAlias = _graph_api_legacy_coordination_QueueRunner
     RMSPropOptimizer: TypeAlias = _optim_rmsprop_RMSPropOptimizer
     Saver: TypeAlias = _graph_api_saving_Saver
-    SaverDef: TypeAlias = _dualgrad_files_graph_protos_SaverDef
+    SaverDef: TypeAlias = _dualgrad_files_wire_Message
     Scaffold: TypeAlias = _graph_api_legacy_monitored_Scaffold
     SecondOrStepTimer: TypeAlias = _graph_api_legacy_hooks_SecondOrStepTimer
-    SequenceExample: TypeAlias = _dualgrad_files_protos_SequenceExample
+    SequenceExample: TypeAlias = _dualgrad_files_wire_Message
     SessionRunArgs: TypeAlias = _graph_api_legacy_hooks_SessionRunArgs
     SessionRunContext: TypeAlias = _graph_api_legacy_hooks_SessionRunContext
     SessionRunHook: TypeAlias = _graph_api_legacy_hooks_SessionRunHook

@@ -22,19 +22,11 @@ from dualgrad.files.checkpoints import list_variables as _dualgrad_files_checkpo
 from dualgrad.files.checkpoints import load_checkpoint as _dualgrad_files_checkpoints_load_checkpoint
 from dualgrad.files.checkpoints import load_variable as _dualgrad_files_checkpoints_load_variable
 from dualgrad.files.events import summary_iterator as _dualgrad_files_events_summary_iterator
-from dualgrad.files.protos import BytesList as _dualgrad_files_protos_BytesList
-from dualgrad.files.protos import Example as _dualgrad_files_protos_Example
-from dualgrad.files.protos import Feature as _dualgrad_files_protos_Feature
-from dualgrad.files.protos import FeatureList as _dualgrad_files_protos_FeatureList
-from dualgrad.files.protos import FeatureLists as _dualgrad_files_protos_FeatureLists
-from dualgrad.files.protos import Features as _dualgrad_files_protos_Features
-from dualgrad.files.protos import FloatList as _dualgrad_files_protos_FloatList
-from dualgrad.files.protos import Int64List as _dualgrad_files_protos_Int64List
-from dualgrad.files.protos import SequenceExample as _dualgrad_files_protos_SequenceExample
 from dualgrad.files.records import RecordWriter as _dualgrad_files_records_RecordWriter
 from dualgrad.files.records import TFRecordOptions as _dualgrad_files_records_TFRecordOptions
 from dualgrad.files.tensors import array_of as _dualgrad_files_tensors_array_of
 from dualgrad.files.tensors import as_tensor_proto as _dualgrad_files_tensors_as_tensor_proto
+from dualgrad.files.wire import Message as _dualgrad_files_wire_Message
 from dualgrad.frontend.eager_scopes import name_scope as name_scope
 from dualgrad.frontend.methods import ResizeMethod as _dualgrad_frontend_methods_ResizeMethod
 from dualgrad.frontend.overrides import RegisterGradient as RegisterGradient
@@ -2418,28 +2410,28 @@ class _train:
     AdadeltaOptimizer: TypeAlias = _optim_adadelta_AdadeltaOptimizer
     AdagradOptimizer: TypeAlias = _optim_adagrad_AdagradOptimizer
     AdamOptimizer: TypeAlias = _optim_adam_AdamOptimizer
-    BytesList: TypeAlias = _dualgrad_files_protos_BytesList
+    BytesList: TypeAlias = _dualgrad_files_wire_Message
     Checkpoint: TypeAlias = _tape_api_checkpoint_Checkpoint
     CheckpointManager: TypeAlias = _tape_api_checkpoint_CheckpointManager
     CheckpointReader: TypeAlias = _dualgrad_files_checkpoints_CheckpointReader
     ClusterSpec: TypeAlias = _tape_api_cluster_ClusterSpec
     Coordinator: TypeAlias = _dualgrad_platform_coordination_Coordinator
-    Example: TypeAlias = _dualgrad_files_protos_Example
+    Example: TypeAlias = _dualgrad_files_wire_Message
     ExponentialMovingAverage: TypeAlias = _optim_averages_ExponentialMovingAverage
-    Feature: TypeAlias = _dualgrad_files_protos_Feature
-    FeatureList: TypeAlias = _dualgrad_files_protos_FeatureList
-    FeatureLists: TypeAlias = _dualgrad_files_protos_FeatureLists
-    Features: TypeAlias = _dualgrad_files_protos_Features
-    FloatList: TypeAlias = _dualgrad_files_protos_FloatList
+    Feature: TypeAlias = _dualgrad_files_wire_Message
+    FeatureList: TypeAlias = _dualgrad_files_wire_Message
+    FeatureLists: TypeAlias = _dualgrad_files_wire_Message
+    Features: TypeAlias = _dualgrad_files_wire_Message
+    FloatList: TypeAlias = _dualgrad_files_wire_Message
     FtrlOptimizer: TypeAlias = _optim_ftrl_FtrlOptimizer
     GradientDescentOptimizer: TypeAlias = _optim_gradient_descent_GradientDescentOptimizer
-    Int64List: TypeAlias = _dualgrad_files_protos_Int64List
+    Int64List: TypeAlias = _dualgrad_files_wire_Message
     MomentumOptimizer: TypeAlias = _optim_momentum_MomentumOptimizer
     NewCheckpointReader: TypeAlias = _dualgrad_files_checkpoints_CheckpointReader
     Optimizer: TypeAlias = _optim_optimizer_Optimizer
     RMSPropOptimizer: TypeAlias = _optim_rmsprop_RMSPropOptimizer
     Saver: TypeAlias = _tape_api_saver_Saver
-    SequenceExample: TypeAlias = _dualgrad_files_protos_SequenceExample
+    SequenceExample: TypeAlias = _dualgrad_files_wire_Message
     checkpoint_exists = staticmethod(_dualgrad_files_checkpoints_exists)
     cosine_decay = staticmethod(_optim_schedules_cosine_decay)
     cosine_decay_restarts = staticmethod(_optim_schedules_cosine_decay_restarts)

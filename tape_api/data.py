@@ -18,6 +18,7 @@ from dualgrad.data.dataset import (
     Mode,
     Options,
 )
+from dualgrad.data.rowwise import Rowwise
 from dualgrad.data.stage import Environment, Lasting, Stage, Stream
 from dualgrad.data.structure import Spec, flat, mapped, packed
 from engine.core.arguments import as_int
@@ -28,7 +29,13 @@ from engine.core.nest import Structure
 from engine.core.tape import paused
 from engine.core.trace import Symbol
 from engine.core.value import Value
-from engine.runtime.errors import InternalError, InvalidArgumentError, OpError, OutOfRangeError, of_users_function
+from engine.runtime.errors import (
+    InternalError,
+    InvalidArgumentError,
+    OpError,
+    OutOfRangeError,
+    of_users_function,
+)
 from tape_api import data_experimental as experimental
 from tape_api import random
 from tape_api.tensor import TensorSpec, convert_to_tensor
@@ -45,8 +52,8 @@ class _Lasting(Environment):
         return vars(stage).setdefault("kept", make()) if "kept" not in vars(stage) else stage.kept
 
 
-class _Function:
-    """A user's function of elements, called for each."""
+class _Function(Rowwise):
+    """A user's function of elements, called for each, or for many at once where that gives the same bits."""
 
     captured: tuple[Any, ...] = ()
 
@@ -70,7 +77,7 @@ class _Function:
         own = Environment.keep(env, self, random.Streams)
 
         def call(element: Any) -> tuple[Any, ...]:
-            with random.inside(own, alone=True):
+            with random.inside(own, alone=True), self.recorded():
                 made = mapped(_tensor, self._called([EagerTensor(a) for a in element], ended))
             arrays = [x._array for x in flat(made)]
             if self._known is None:

@@ -115,7 +115,7 @@ OTHERS: dict[str, dict[str, str]] = {
     },
     "the same as long as the process is there": {
         "dualgrad/extras/arrays.py": "_of",
-        "dualgrad/files/crc32c.py": "_tables",
+        "dualgrad/files/crc32c.py": "_lists _tables",
         "dualgrad/files/summary_values.py": "_limits",
         "dualgrad/frontend/bound.py": "_class _known",
         "dualgrad/keras/models.py": "_functional_form",

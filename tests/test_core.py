@@ -13,7 +13,7 @@ from engine.core.aval import Aval
 from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.dtypes import INEXACT, DType, as_dtype, float32, float64, int32, int64
 from engine.core.eager import EagerTensor
-from engine.core.kinds import elementwise_abstract, elementwise_rule, general
+from engine.core.kinds import elementwise_abstract, elementwise_rule, general, in_blocks
 from engine.core.op import Op
 from engine.core.tape import Tape, active, paused
 from engine.core.tensor_shape import TensorShape
@@ -41,6 +41,20 @@ def tensor(*values: float) -> EagerTensor:
 def test_an_op_on_raw_values_is_its_kernel() -> None:
     out = multiply(np.ones(2), 3.0)
     assert type(out) is np.ndarray
+
+
+def test_a_kernel_of_several_functions_works_on_large_arrays_in_blocks() -> None:
+    sizes: list[int] = []
+
+    def exact(x: Any, y: Any) -> Any:
+        sizes.append(x.size)
+        return np.exp(x) * np.float32(2) - y
+
+    kernel = in_blocks(exact)
+    x = np.random.default_rng(0).normal(size=(3, 50_001)).astype(np.float32)
+    assert kernel(x, x[::-1].copy()).tobytes() == (np.exp(x) * np.float32(2) - x[::-1]).tobytes()
+    assert max(sizes) < x.size == sum(sizes)
+    assert all(np.array_equal(kernel(x, y), exact(x, y)) for y in (x[0, 0], x[:, :1], x[::-1]))
 
 
 def test_the_most_abstract_operand_decides() -> None:

@@ -33,7 +33,7 @@ class Batched(Stage):
         size = env.number(self._batch)
         if size <= 0:
             raise InvalidArgumentError(f"batch: argument `batch_size` must be greater than zero, got {size}")
-        source = self.inputs[0].stream(env)
+        source = (self.inputs[0].for_batches if type(self) is Batched else self.inputs[0].stream)(env)
         groups = iter(lambda: list(itertools.islice(source.items, size)), [])
         return Stream(Lasting(lambda: (self.made(source, g) for g in groups if len(g) == size or not self._drop)))
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from dualgrad.data.stage import UNKNOWN, Element, Environment, Lasting, Stage, Stream
+from dualgrad.data.rowwise import Rowwise
+from dualgrad.data.stage import UNKNOWN, Element, Environment, Lasting, Stage, Stream, stacked
 from dualgrad.data.structure import Spec
 from engine.runtime.errors import InternalError, InvalidArgumentError
 
@@ -29,9 +31,44 @@ class Mapped(Stage):
         """The results."""
         return Stream(map(self.function.bound(env), self.inputs[0].stream(env).elements()))
 
+    def for_batches(self, env: Environment) -> Stream:
+        """The elements that the results are of: a function that gives many of them the same bits is called once."""
+        function = self.function
+        if not isinstance(function, Rowwise):
+            return self.stream(env)
+        source, call = self.inputs[0].stream(env), self.function.bound(env)
+        items = _GivenBack(source.items)
+
+        def batch(group: Sequence[Any]) -> Element:
+            together = function.of_many(group, source)
+            if together is not None:
+                return together
+            results = []
+            for i, item in enumerate(group):
+                try:
+                    results.append(call(source.element(item)))
+                except BaseException:
+                    items.back.extend(group[i + 1 :])  # an error is one element
+                    raise
+            made = stacked(results)
+            function.compare(group, source, made)
+            return made
+
+        return Stream(items, lambda item: call(source.element(item)), batch)
+
     def size(self, env: Environment | None = None) -> int:
         """As many."""
         return self.inputs[0].size(env)
+
+
+class _GivenBack(Iterator[Any]):
+    """Items, before which those come that somebody took and gave back."""
+
+    def __init__(self, items: Iterator[Any]) -> None:
+        self._items, self.back = items, deque[Any]()
+
+    def __next__(self) -> Any:
+        return self.back.popleft() if self.back else next(self._items)
 
 
 class Filtered(Stage):

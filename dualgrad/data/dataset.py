@@ -6,7 +6,7 @@ A front end derives its class and says how values, functions and specs are made 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -33,28 +33,23 @@ AUTOTUNE = -1
 INFINITE_CARDINALITY, UNKNOWN_CARDINALITY = INFINITE, UNKNOWN
 
 
-class Mode:
+class Mode(Protocol):
     """The functions that a data set needs of its front end."""
 
     def leaf(self, value: Any) -> Operand:
         """A tensor of a source: an array, or a tensor of a graph."""
-        raise AttributeError(f"{type(self).__name__} does not define `leaf`")
 
     def count(self, name: str, value: Any) -> int | Operand:
         """A count: an int, or a tensor of a graph."""
-        raise AttributeError(f"{type(self).__name__} does not define `count`")
 
     def function(self, fn: Callable[..., Any], dataset: BaseDataset, before: Any = None) -> Any:
         """A user's function of the elements of a data set (behind those of a structure `before`)."""
-        raise AttributeError(f"{type(self).__name__} does not define `function`")
 
     def spec(self, aval: Aval) -> Any:
         """The spec of a tensor, as users see it."""
-        raise AttributeError(f"{type(self).__name__} does not define `spec`")
 
     def seeds(self, seed: int | None) -> tuple[int | None, int | None]:
         """The seeds of an op that has a seed, or none."""
-        raise AttributeError(f"{type(self).__name__} does not define `seeds`")
 
 
 @methods_of("Dataset")
@@ -306,7 +301,8 @@ class BaseDataset:
         ----------
         map_func : callable
             Takes the tensors of an element (a tuple as separate arguments), returns a structure of tensors. In a graph
-            it is called once, while the graph is built; elsewhere for each element.
+            it is called once, while the graph is built; elsewhere for each element, or, before `batch`, for each batch,
+            if that gives the same bits for the first one and the function only computes.
         num_parallel_calls, deterministic
             Accepted for compatibility: elements are computed one after the other, in order.
         """

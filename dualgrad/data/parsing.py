@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from dualgrad.files import columns
 from dualgrad.files.protos import Example, Feature, Features
 from engine.core.aval import Aval, normalize_shape
-from engine.core.batching import refused
+from engine.core.batching import elementwise_rule
 from engine.core.dtypes import as_dtype, float32, int64, string
 from engine.core.kinds import nondifferentiable
+from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.core.value import as_array
-from engine.runtime.errors import DTypeError, InvalidArgumentError, UnimplementedError
+from engine.runtime.errors import DataLossError, DTypeError, InvalidArgumentError, UnimplementedError
 
+_MANY = 8
+"""So many examples are read at once."""
 _LISTS = {string: "bytes_list", float32: "float_list", int64: "int64_list"}
 
 
@@ -58,13 +63,10 @@ class VarLenFeature(NamedTuple):
     dtype: Any
 
 
-_one_by_one = refused("examples cannot be vectorized; parse them before")
-
-
-def _values(example: Features, name: str, dtype: Any) -> list[Any] | None:
-    """The values of a feature, None if there is none."""
-    known = example.feature
-    return _values_of(known[name], name, dtype) if name in known else None
+def _one_by_one(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Any:
+    if params.pop("many", True) or not all(isinstance(f, FixedLenFeature) for f in params.get("features", (None,))):
+        raise UnimplementedError(f"{op.title}: examples cannot be vectorized; parse them before")
+    return op(*inputs, **params, many=True)
 
 
 def _values_of(feature: Feature, name: str, dtype: Any) -> list[Any] | None:
@@ -79,105 +81,109 @@ def _values_of(feature: Feature, name: str, dtype: Any) -> list[Any] | None:
     return list(getattr(feature, kind).value)
 
 
-def _filled(values: Sequence[Any], shape: Any, dtype: Any) -> np.ndarray:
+def _filled(values: Any, shape: Any, dtype: Any) -> np.ndarray:
     if dtype is not string:
-        return np.asarray(values, dtype.numpy).reshape(shape)
+        return np.array(values, dtype.numpy).reshape(shape)
     out = np.empty(len(values), object)
-    out[:] = list(values)
+    out[:] = values
     return out.reshape(shape)
 
 
-def _parsed(data: bytes, features: Sequence[tuple[str, Any]]) -> list[np.ndarray]:
-    return _parsed_features(Example.FromString(data).features, features)
+Column = tuple[np.ndarray, Any]
+"""How many values of a feature each example has (-1: none at all), and all of the values."""
 
 
-def _parsed_features(example: Features, features: Sequence[tuple[str, Any]]) -> list[np.ndarray]:
-    arrays = []
-    for name, feature in features:
-        values = _values(example, name, feature.dtype)
-        if isinstance(feature, VarLenFeature):
-            arrays.append(_filled(values or [], (-1,), feature.dtype))
-            continue
-        inner = math.prod(feature.shape)
-        if isinstance(feature, FixedLenSequenceFeature):
-            if values is None and not feature.allow_missing:
-                raise _missing(name, feature)
-            values = values or []
-            if inner == 0 or len(values) % inner:
-                raise InvalidArgumentError(
-                    f"Key: {name}.  Number of values {len(values)} is no multiple of the number of elements {inner}"
-                )
-            arrays.append(_filled(values, (len(values) // inner, *feature.shape), feature.dtype))
-            continue
-        if values is None:
-            if feature.default_value is None:
-                raise _missing(name, feature)
-            whole = np.broadcast_to(as_array(feature.default_value, feature.dtype, name), feature.shape)
-            arrays.append(np.array(whole))
-            continue
-        if len(values) != inner:
-            raise InvalidArgumentError(
-                f"Key: {name}.  Can't parse serialized Example: number of {feature.dtype.name} values != expected. "
-                f"Values size: {len(values)} but output shape: {list(feature.shape)}"
-            )
-        arrays.append(_filled(values, feature.shape, feature.dtype))
-    return arrays
+def _columns(data: Sequence[bytes], features: Sequence[tuple[str, Any]]) -> list[Column]:
+    if len(data) >= _MANY:
+        with contextlib.suppress(DataLossError):  # one by one says which is wrong
+            found = columns.Features(data)
+            return [found.column(name, _LISTS[feature.dtype]) for name, feature in features]
+    return columns_of([Example.FromString(x).features for x in data], features)
 
 
-def _missing(name: str, feature: Any) -> Exception:
-    return InvalidArgumentError(
-        f"Feature: {name} (data type: {feature.dtype.name}) is required but could not be found."
-    )  # fmt: skip
+def columns_of(examples: Sequence[Features], features: Sequence[tuple[str, Any]]) -> list[Column]:
+    """The values of features of examples that have been read."""
+    known = [e.feature for e in examples]
+    return [column([_values_of(k[n], n, f.dtype) if n in k else None for k in known]) for n, f in features]
+
+
+def column(found: Sequence[Sequence[Any] | None]) -> Column:
+    """The values of a feature of each example, None if it has none."""
+    counts = np.array([-1 if values is None else len(values) for values in found], np.int64)
+    return counts, [x for values in found for x in values or ()]
+
+
+def assembled(name: str, feature: Any, counts: np.ndarray, values: Any, many: bool) -> list[np.ndarray]:
+    """The arrays of a feature of all examples.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an example has none, or not as many values as it should.
+    """
+    dtype, there, count = feature.dtype, np.maximum(counts, 0), len(counts)
+    if isinstance(feature, VarLenFeature):
+        places = np.arange(there.sum()) - np.repeat(np.cumsum(there) - there, there)
+        indices = np.stack([np.repeat(np.arange(count), there), places], 1)
+        shape = np.array([count, there.max(initial=0)], np.int64)
+        return [indices if many else indices[:, 1:], _filled(values, (-1,), dtype), shape if many else shape[1:]]
+    inner, default, missing = math.prod(feature.shape), feature.default_value, counts < 0
+    varies = isinstance(feature, FixedLenSequenceFeature)
+    if missing.any() and not (feature.allow_missing if varies else default is not None):
+        raise InvalidArgumentError(
+            f"Feature: {name} (data type: {dtype.name}) is required but could not be found."
+        )  # fmt: skip
+    wrong = there[~missing & ((there % inner != 0 if inner else True) if varies else there != inner)]
+    if len(wrong) and varies:
+        raise InvalidArgumentError(
+            f"Key: {name}.  Number of values {wrong[0]} is no multiple of the number of elements {inner}"
+        )
+    if len(wrong):
+        raise InvalidArgumentError(
+            f"Key: {name}.  Can't parse serialized Example: number of {dtype.name} values != expected. "
+            f"Values size: {wrong[0]} but output shape: {list(feature.shape)}"
+        )
+    steps = there // inner if varies else np.where(missing, 0, 1)
+    given = _filled(values, (int(steps.sum()), *feature.shape), dtype)
+    if not many and varies:
+        return [given]
+    place = np.arange(steps.max(initial=0) if varies else 1) < steps[:, None]
+    out = given if place.all() else np.empty((*place.shape, *feature.shape), dtype.numpy)
+    if out is not given:
+        out[...] = as_array((b"" if dtype is string else 0) if default is None else default, dtype, "default_value")
+        out[place] = given
+    return [out.reshape((count,) * many + place.shape[1:] * varies + feature.shape)]
 
 
 def _parse_kernel(serialized: Any, *, names: Any, features: Any, many: bool) -> tuple[Any, ...]:
     pairs = list(zip(names, features, strict=True))
-    rows = [_parsed(data, pairs) for data in (serialized.tolist() if many else [serialized[()]])]
-    joined = [_joined([row[i] for row in rows], feature, many) for i, feature in enumerate(features)]
-    return tuple([array for arrays in joined for array in arrays])
+    found = _columns(serialized.tolist() if many else [serialized[()]], pairs)
+    return tuple([x for (n, f), held in zip(pairs, found, strict=True) for x in assembled(n, f, *held, many)])
 
 
-def _joined(parts: Sequence[np.ndarray], feature: Any, many: bool) -> list[np.ndarray]:
-    """The arrays of a feature of all examples."""
+def leading(name: str, serialized: Aval, many: bool) -> tuple[int | None, ...]:
+    """The first dimensions of what an op makes of serialized examples, if these are a vector, or else a scalar."""
+    if serialized.dtype is not string:
+        raise DTypeError(f"{name}: argument `serialized` must be of strings, got {serialized}")
+    if serialized.shape is not None and len(serialized.shape) != int(many):
+        raise InvalidArgumentError(
+            f"{name}: argument `serialized` must be {'a vector' if many else 'a scalar'}, got {serialized}"
+        )
+    return () if not many else (None,) if serialized.shape is None else serialized.shape
+
+
+def avals_of(feature: Any, lead: tuple[int | None, ...], steps: int = 0) -> list[Aval]:
+    """Of the arrays of a feature, of each of so many steps."""
     if isinstance(feature, VarLenFeature):
-        lengths = [len(part) for part in parts]
-        places = [np.stack([np.full(n, row), np.arange(n)], 1) for row, n in enumerate(lengths)]
-        indices = np.concatenate([np.zeros((0, 2), np.int64), *places])
-        shape = np.array([len(parts), max(lengths, default=0)], np.int64)
-        values = np.concatenate([_filled([], (0,), feature.dtype), *parts])
-        return [indices if many else indices[:, 1:], values, shape if many else shape[1:]]
-    if not many:
-        return [parts[0]]
-    if not isinstance(feature, FixedLenSequenceFeature):
-        return [np.stack(parts) if parts else _filled([], (0, *feature.shape), feature.dtype)]
-    default = feature.default_value
-    if default is None:
-        default = b"" if feature.dtype is string else 0
-    out = np.empty((len(parts), max(map(len, parts), default=0), *feature.shape), feature.dtype.numpy)
-    out[...] = as_array(default, feature.dtype, "default_value")
-    for row, part in zip(out, parts, strict=True):
-        row[: len(part)] = part
-    return [out]
+        rank = 1 + len(lead) + steps
+        return [Aval((None, rank), int64), Aval((None,), feature.dtype), Aval((rank,), int64)]
+    more = (None,) if isinstance(feature, FixedLenSequenceFeature) else ()
+    return [Aval((*lead, *more, *feature.shape), feature.dtype)]
 
 
 def _parse_abstract(serialized: Aval, *, names: Any, features: Any, many: bool) -> tuple[Aval, ...]:
-    if serialized.dtype is not string:
-        raise DTypeError(f"parse_example: argument `serialized` must be of strings, got {serialized}")
-    rank = None if serialized.shape is None else len(serialized.shape)
-    if rank not in (None, int(many)):
-        raise InvalidArgumentError(
-            f"parse_example: argument `serialized` must be {'a vector' if many else 'a scalar'}, got {serialized}"
-        )
-    lead = () if not many else (None,) if serialized.shape is None else serialized.shape
-
-    def of(feature: Any) -> list[Aval]:
-        if isinstance(feature, VarLenFeature):
-            rank = 1 + many
-            return [Aval((None, rank), int64), Aval((None,), feature.dtype), Aval((rank,), int64)]
-        more = (None,) if isinstance(feature, FixedLenSequenceFeature) else ()
-        return [Aval((*lead, *more, *feature.shape), feature.dtype)]
-
-    return tuple([aval for feature in features for aval in of(feature)])
+    lead = leading("parse_example", serialized, many)
+    return tuple([aval for feature in features for aval in avals_of(feature, lead)])
 
 
 parse_examples = nondifferentiable(
@@ -290,7 +296,7 @@ decode_raw_op = nondifferentiable(
     "decode_raw_op",
     _decode_kernel,
     abstract=_decode_abstract,
-    batch=_one_by_one,
+    batch=elementwise_rule,
     type="DecodeRaw",
     args=("bytes",),
     strict=False,

@@ -8,22 +8,29 @@ from typing import Any
 
 import numpy as np
 
-from dualgrad.data.parsing import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
+from dualgrad.data.parsing import (
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    VarLenFeature,
+    assembled,
+    avals_of,
+    column,
+    columns_of,
+    leading,
+)
 from dualgrad.data.parsing import _checked as checked
 from dualgrad.data.parsing import _filled as filled
-from dualgrad.data.parsing import _joined as stacked
 from dualgrad.data.parsing import _one_by_one as one_by_one
-from dualgrad.data.parsing import _parsed_features as parsed_features
 from dualgrad.data.parsing import _values_of as values_of
 from dualgrad.files.protos import SequenceExample
 from engine.core.aval import Aval
-from engine.core.dtypes import int64, string
+from engine.core.dtypes import int64
 from engine.core.kinds import nondifferentiable
-from engine.runtime.errors import DataLossError, DTypeError, InvalidArgumentError
+from engine.runtime.errors import DataLossError, InvalidArgumentError
 
 
-def _sequence(example: SequenceExample, name: str, feature: Any) -> list[Any] | np.ndarray:
-    """The values of a list of features: by step, if their number may differ, else as an array."""
+def _sequence(example: SequenceExample, name: str, feature: Any) -> list[Any]:
+    """The values of a list of features: by step, if their number may differ, else one after the other."""
     known = example.feature_lists.feature_list
     varies = isinstance(feature, VarLenFeature)
     if name not in known and not varies and not feature.allow_missing:
@@ -41,7 +48,7 @@ def _sequence(example: SequenceExample, name: str, feature: Any) -> list[Any] | 
                 f"Name: <unknown>, Key: {name}, Index: {i}.  Number of {feature.dtype.name} values != expected. "
                 f"values size: {len(values)} but output shape: {list(feature.shape)}"
             )
-    return filled([x for values in steps for x in values], (len(steps), *feature.shape), feature.dtype)
+    return [x for values in steps for x in values]
 
 
 def _sparse(examples: Sequence[Any], feature: Any, many: bool) -> list[np.ndarray]:
@@ -60,38 +67,28 @@ def _kernel(serialized: Any, *, context: Any, lists: Any, many: bool) -> tuple[n
         examples = [SequenceExample.FromString(x) for x in data]
     except DataLossError as error:
         raise InvalidArgumentError(f"Could not parse example input as a SequenceExample: {error}") from None
-    rows = [parsed_features(e.context, context) for e in examples]
-    out = [x for i, (_, f) in enumerate(context) for x in stacked([row[i] for row in rows], f, many)]
+    out = list[np.ndarray]()
+    for (name, feature), held in zip(context, columns_of([e.context for e in examples], context), strict=True):
+        out += assembled(name, feature, *held, many)
     for name, feature in lists:
         found = [_sequence(e, name, feature) for e in examples]
         if isinstance(feature, VarLenFeature):
             out += _sparse(found, feature, many)
             continue
-        out += stacked([np.asarray(x) for x in found], feature, many)
+        counts, values = column(found)
+        out += assembled(name, feature, counts, values, many)
         if many:
-            out.append(np.array(list(map(len, found)), np.int64))
+            out.append(counts // math.prod(feature.shape))
     return tuple(out)
 
 
 def _abstract(serialized: Aval, *, context: Any, lists: Any, many: bool) -> tuple[Aval, ...]:
-    if serialized.dtype is not string:
-        raise DTypeError(f"parse_sequence_example: argument `serialized` must be of strings, got {serialized}")
-    if serialized.shape is not None and len(serialized.shape) != int(many):
-        raise ValueError(f"Input serialized must be a {'vector' if many else 'scalar'}, got {serialized}")
-    lead = () if not many else (None,) if serialized.shape is None else serialized.shape
-
-    def sparse(feature: Any, rank: int) -> list[Aval]:
-        return [Aval((None, rank), int64), Aval((None,), feature.dtype), Aval((rank,), int64)]
-
-    avals = list[Aval]()
-    for _, feature in context:
-        varies = isinstance(feature, VarLenFeature)
-        avals += sparse(feature, 1 + many) if varies else [Aval((*lead, *feature.shape), feature.dtype)]
+    lead = leading("parse_sequence_example", serialized, many)
+    avals = [aval for _, feature in context for aval in avals_of(feature, lead)]
     for _, feature in lists:
-        if isinstance(feature, VarLenFeature):
-            avals += sparse(feature, 2 + many)
-        else:
-            avals += [Aval((*lead, None, *feature.shape), feature.dtype), *[Aval(lead, int64)] * many]
+        avals += avals_of(feature, lead, steps=1)
+        if many and not isinstance(feature, VarLenFeature):
+            avals.append(Aval(lead, int64))
     return tuple(avals)
 
 

@@ -159,6 +159,10 @@ class Stage:
         """Start."""
         raise AttributeError(f"{type(self).__name__} does not define `stream`")
 
+    def for_batches(self, env: Environment) -> Stream:
+        """Start, for one who takes some elements at a time and stacks them."""
+        return self.stream(env)
+
     def size(self, env: Environment | None = None) -> int:
         """How many elements there are, or INFINITE, or UNKNOWN."""
         return UNKNOWN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,8 +12,11 @@ from dualgrad.files.text_format import Scalar
 
 INTEGERS = {
     "int32": (32, True), "int64": (64, True), "uint32": (32, False), "uint64": (64, False), "sint64": (64, True),
+    "enum": (32, True), "fixed32": (32, False), "fixed64": (64, False),
 }  # fmt: skip
 """By kind: how many bits, and whether one is the sign."""
+CODES = {"float": "f", "double": "d", "fixed32": "I", "fixed64": "Q", "int32": "i", "enum": "i", "int64": "q"}
+"""By kind: the code of `struct`."""
 
 
 class Field:
@@ -23,7 +27,7 @@ class Field:
     number : int
     kind : str or Message class
         ``"int32" "int64" "uint32" "uint64" "sint64" "bool" "enum" "float" "double" "fixed32" "fixed64" "string"
-        "bytes"``, or the class of a nested message; ``"self"`` for the class that is being declared.
+        "bytes"``, or the class of a nested message.
     repeated : bool
     key : str, optional
         The kind of the keys, if the field is a map.
@@ -31,21 +35,20 @@ class Field:
         The group of fields of which only one is present. Such a scalar is written even if it is zero.
     """
 
-    __slots__ = ("key", "kind", "name", "number", "oneof", "repeated")
+    __slots__ = ("codec", "is_message", "key", "kind", "name", "number", "oneof", "others", "parts", "repeated", "tag")
 
     def __init__(
         self, number: int, kind: Any, repeated: bool = False, key: str | None = None, oneof: str | None = None
     ) -> None:
         self.number, self.kind, self.repeated, self.key, self.oneof = number, kind, repeated, key, oneof
-        self.name = ""
+        self.name, self.tag = "", b""
+        self.codec: Any = None
+        self.is_message = not isinstance(kind, str)
+        self.others: tuple[str, ...] = ()
+        self.parts: tuple[Field, ...] = (Field(1, key), Field(2, kind)) if key else ()
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
-
-    @property
-    def is_message(self) -> bool:
-        """Whether its values are messages."""
-        return not isinstance(self.kind, str)
 
     def __get__(self, message: Any, owner: Any = None) -> Any:
         if message is None:
@@ -55,6 +58,8 @@ class Field:
             if not (self.repeated or self.is_message or self.key):
                 return self.default()
             values[self.name] = self.empty()
+            if self.is_message and not self.repeated and not self.key:
+                message.__dict__.setdefault("_made", set()).add(self.name)
         return values[self.name]
 
     def __set__(self, message: Any, value: Any) -> None:
@@ -67,12 +72,11 @@ class Field:
 
     def store(self, message: Any, value: Any) -> None:
         """Set the field, and remove the others of its group."""
-        if self.oneof:
-            for other in message.FIELDS.values():
-                if other.oneof == self.oneof:
-                    message._values.pop(other.name, None)
+        for other in self.others:
+            message._values.pop(other, None)
         message._values[self.name] = value
-        message._explicit.add(self.name)
+        if self.name in message._made:
+            message._made.remove(self.name)
 
     def default(self) -> Scalar:
         """The value of a scalar that is not there."""
@@ -113,10 +117,30 @@ class Field:
         if not hasattr(value, "__index__"):
             raise TypeError(f"{value!r} has type {type(value).__name__}, but expected one of: int")
         number = value.__index__()
-        bits, signed = INTEGERS.get(kind, (32, kind == "enum"))
+        bits, signed = INTEGERS[kind]
         if not -(1 << (bits - 1)) * signed <= number < 1 << (bits - signed):
             raise ValueError(f"Value out of range: {number}")
         return number
+
+    def several(self, values: Iterable[Any]) -> list[Any]:
+        """Values of a repeated field as it holds them."""
+        listed = list(values)
+        code = CODES.get(self.kind)
+        if code:
+            try:
+                return list(struct.unpack(form := f"{len(listed)}{code}", struct.pack(form, *listed)))
+            except (struct.error, OverflowError, TypeError):
+                pass  # one by one says which is wrong
+        return [self.item(v) for v in listed]
+
+    def item(self, value: Any) -> Any:
+        """One of them."""
+        if not self.is_message:
+            return self.checked(value)
+        made = self.kind(**value) if isinstance(value, dict) else value
+        if not isinstance(made, self.kind):
+            raise TypeError(f"{value!r} is no {self.kind.__name__}")
+        return made
 
 
 class Repeated(list[Any]):
@@ -124,26 +148,18 @@ class Repeated(list[Any]):
 
     __slots__ = ("_field",)
 
-    def __init__(self, field: Field, values: Iterable[Any] = ()) -> None:
+    def __init__(self, field: Field, values: Iterable[Any] | None = None) -> None:
         self._field = field
-        super().__init__()
-        self.extend(values)
-
-    def _one(self, value: Any) -> Any:
-        if not self._field.is_message:
-            return self._field.checked(value)
-        made = self._field.kind(**value) if isinstance(value, dict) else value
-        if not isinstance(made, self._field.kind):
-            raise TypeError(f"{value!r} is no {self._field.kind.__name__}")
-        return made
+        if values is not None:
+            self.extend(values)
 
     def append(self, value: Any) -> None:
         """Add a value."""
-        super().append(self._one(value))
+        super().append(self._field.item(value))
 
     def extend(self, values: Iterable[Any]) -> None:
         """Add several values."""
-        super().extend([self._one(v) for v in values])
+        super().extend(self._field.several(values))
 
     def add(self, **fields: Any) -> Any:
         """Add a new message; return it."""

@@ -10,8 +10,9 @@ import io
 import struct
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 from dualgrad.files import limits
 from dualgrad.files.crc32c import masked_crc32c
@@ -19,8 +20,10 @@ from engine.runtime.errors import DataLossError, InvalidArgumentError, NotFoundE
 
 _HEAD = struct.Struct("<QI")
 _TAIL = struct.Struct("<I")
+_BLOCK = 1 << 16
 
 
+@dataclass(eq=False)
 class TFRecordOptions:
     """How a file of records is compressed.
 
@@ -43,34 +46,25 @@ class TFRecordOptions:
     9
     """
 
-    compression_type_map = {0: "", 1: "ZLIB", 2: "GZIP"}  # noqa: RUF012 - as in TensorFlow, nobody changes it
+    compression_type_map: ClassVar[dict[int, str]] = {0: "", 1: "ZLIB", 2: "GZIP"}
 
-    def __init__(
-        self,
-        compression_type: Any = None,
-        flush_mode: int | None = None,
-        input_buffer_size: int | None = None,
-        output_buffer_size: int | None = None,
-        window_bits: int | None = None,
-        compression_level: int | None = None,
-        compression_method: int | None = None,
-        mem_level: int | None = None,
-        compression_strategy: int | None = None,
-    ) -> None:
-        self.get_compression_type_string(compression_type)
-        self.compression_type, self.flush_mode = compression_type, flush_mode
-        self.input_buffer_size, self.output_buffer_size = input_buffer_size, output_buffer_size
-        self.window_bits, self.compression_level = window_bits, compression_level
-        self.compression_method, self.mem_level = compression_method, mem_level
-        self.compression_strategy = compression_strategy
+    compression_type: Any = None
+    flush_mode: int | None = None
+    input_buffer_size: int | None = None
+    output_buffer_size: int | None = None
+    window_bits: int | None = None
+    compression_level: int | None = None
+    compression_method: int | None = None
+    mem_level: int | None = None
+    compression_strategy: int | None = None
+
+    def __post_init__(self) -> None:
+        self.get_compression_type_string(self.compression_type)
 
     @classmethod
     def get_compression_type_string(cls, options: Any) -> str:
         """``""``, ``"GZIP"`` or ``"ZLIB"``, whatever way options say it."""
-        try:
-            return compression_name(options)
-        except InvalidArgumentError:
-            raise ValueError(f"Not a valid compression_type: {options!r}; use '', 'GZIP' or 'ZLIB'") from None
+        return compression_name(options)
 
     def _for_zlib(self) -> dict[str, Any]:
         """Arguments for zlib, but for the size of the window."""
@@ -103,7 +97,7 @@ def compression_name(kind: Any) -> str:
     name = {None: "", 0: "", 1: "ZLIB", 2: "GZIP"}.get(kind, kind) if isinstance(kind, (int, type(None))) else kind
     name = name.decode() if isinstance(name, bytes) else name
     if name not in ("", "GZIP", "ZLIB"):
-        raise InvalidArgumentError(f"Unsupported compression_type: {kind!r}; it must be '', 'GZIP' or 'ZLIB'")
+        raise InvalidArgumentError(f"Not a valid compression_type: {kind!r}; use '', 'GZIP' or 'ZLIB'")
     return name
 
 
@@ -146,25 +140,31 @@ def read_records(path: str | Path, compression: Any = None, partial: bool = Fals
         (`dualgrad.files.limits`).
     """
     with limits.damage(path, InvalidArgumentError), opened(path, compression) as file:
-        at = 0
-        while head := file.read(_HEAD.size):
-            if len(head) < _HEAD.size:
+        at, here, block = 0, 0, b""  # what is at `here` in the block is at `at` in the file
+        while True:
+            if len(block) - here < _HEAD.size:
+                block, here = block[here:] + file.read(_BLOCK), 0
+            if len(block) == here:
+                return
+            end = here + _HEAD.size
+            if len(block) >= end:
+                length, crc = _HEAD.unpack_from(block, here)
+                if masked_crc32c(block[here : here + 8]) != crc:
+                    raise DataLossError(f"{path}: corrupted record at byte {at}: the checksum of its length is wrong")
+                end += length + _TAIL.size
+                if len(block) < end:
+                    limits.require(length, path, f"the record at byte {at}")
+                    block = block[here:] + file.read(end - len(block) + _BLOCK)
+                    here, end = 0, end - here
+            if len(block) < end:
                 if partial:
                     return
                 raise DataLossError(f"{path}: truncated record at byte {at}")
-            length, crc = _HEAD.unpack(head)
-            if masked_crc32c(head[:8]) != crc:
-                raise DataLossError(f"{path}: corrupted record at byte {at}: the checksum of its length is wrong")
-            limits.require(length, path, f"the record at byte {at}")
-            data, tail = file.read(length), file.read(4)
-            if len(data) < length or len(tail) < 4:
-                if partial:
-                    return
-                raise DataLossError(f"{path}: truncated record at byte {at}")
-            if masked_crc32c(data) != _TAIL.unpack(tail)[0]:
+            data = block[here + _HEAD.size : end - _TAIL.size]
+            if masked_crc32c(data) != _TAIL.unpack_from(block, end - _TAIL.size)[0]:
                 raise DataLossError(f"{path}: corrupted record at byte {at}: the checksum of its data is wrong")
             yield data
-            at += _HEAD.size + length + _TAIL.size
+            at, here = at + end - here, end
 
 
 class RecordWriter:

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from engine.runtime.errors import DataLossError
 
+SHORT = [bytes((i,)) for i in range(128)]
+
 
 def varint(value: int) -> bytes:
     """An integer in groups of seven bits, the lowest first. Negative ones take ten bytes, as if of 64 bits."""
+    if 0 <= value < 128:
+        return SHORT[value]
     value &= 0xFFFFFFFFFFFFFFFF
-    if value < 128:
-        return bytes((value,))
     out = bytearray()
     while value >= 128:
         out.append(value & 127 | 128)
         value >>= 7
     out.append(value)
     return bytes(out)
+
+
+def varints(values: Sequence[int]) -> bytes:
+    """Several integers as `varint` makes them."""
+    words = np.array(values, np.uint64 if min(values) >= 0 else np.int64).astype(np.uint64)
+    groups = words[:, None] >> np.arange(0, 70, 7, dtype=np.uint64)
+    more = np.pad(groups[:, 1:] > 0, ((0, 0), (0, 1)))
+    return (groups & 127 | more << np.uint64(7)).astype(np.uint8)[np.arange(10) <= more.sum(1)[:, None]].tobytes()
 
 
 def read_varint(data: Any, at: int) -> tuple[int, int]:

@@ -13,27 +13,56 @@ from __future__ import annotations
 
 import copy
 import struct
-from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-import numpy as np
-
-from dualgrad.files.fields import INTEGERS, Field
+from dualgrad.files.fields import CODES, INTEGERS, Field, Repeated
 from dualgrad.files.text_format import lines
-from dualgrad.files.varints import read_varint, read_varints, varint
+from dualgrad.files.varints import SHORT, read_varint, read_varints, varint, varints
 from engine.runtime.errors import DataLossError
-from engine.runtime.tuning import TUNING
 
 _VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
 _WIDTH = {_FIXED64: 8, _FIXED32: 4}
-_FIXED = {"float": "<f4", "double": "<f8", "fixed32": "<u4", "fixed64": "<u8"}
-_LONG = TUNING.packed_bytes
-"""Packed integers of so many bytes are decoded by NumPy."""
+_LONG = 32
+"""Packed integers of so many bytes are decoded by NumPy, and so many of them encoded."""
 
 
-def _signed(value: int, bits: int) -> int:
-    value &= (1 << bits) - 1
-    return value - (1 << bits) if value >> (bits - 1) else value
+class _Codec(NamedTuple):
+    """The wire type of one value, and its ways to bytes and back; the code that `struct` has for several."""
+
+    wire_type: int
+    encode: Callable[[Any], bytes]
+    decode: Callable[[Any], Any]
+    code: str | None = None
+
+
+def _fixed(code: str) -> _Codec:
+    one = struct.Struct(f"<{code}")
+    return _Codec(_FIXED32 if one.size == 4 else _FIXED64, one.pack, lambda raw: one.unpack(raw)[0], code)
+
+
+def _integer(bits: int, signed: bool) -> _Codec:
+    most, sign = (1 << bits) - 1, signed << (bits - 1)
+    return _Codec(_VARINT, varint, lambda raw: (raw & most ^ sign) - sign)
+
+
+def _prefixed(raw: bytes) -> bytes:
+    return (SHORT[len(raw)] if len(raw) < 128 else varint(len(raw))) + raw
+
+
+_CODECS = {
+    **{kind: _integer(*facts) for kind, facts in INTEGERS.items()},
+    **{kind: _fixed(CODES[kind]) for kind in ("float", "double", "fixed32", "fixed64")},
+    "bool": _Codec(_VARINT, varint, bool),
+    # the sign is the lowest bit, so that -1 is short
+    "sint64": _Codec(_VARINT, lambda x: varint(x << 1 ^ x >> 63), lambda raw: raw >> 1 ^ -(raw & 1)),
+    "bytes": _Codec(_LENGTH, _prefixed, bytes),
+    "string": _Codec(_LENGTH, lambda x: _prefixed(x.encode()), lambda raw: str(raw, "utf8")),
+}
+
+
+def _as_bytes(message: Message) -> bytes:
+    return _prefixed(message.SerializeToString())
 
 
 # ---- messages --------------------------------------------------------------------------------------------------------
@@ -53,28 +82,29 @@ class Message:
     """
 
     _values: dict[str, Any]
-    _explicit: set[str]
-    _unknown: list[bytes]
+    _made: ClassVar[Any] = frozenset()
+    """The messages inside that are there because somebody looked: they count as soon as they have contents."""
+    _unknown: tuple[bytes, ...] = ()
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
     FIELDS: ClassVar[dict[int, Field]] = {}
     NAMES: ClassVar[dict[str, Field]] = {}
 
     def __init_subclass__(cls) -> None:
         fields = [f for f in vars(cls).values() if isinstance(f, Field)]
         for field in fields:
-            if field.kind == "self":
-                field.kind = cls
+            for part in (field, *field.parts):
+                part.codec = _CODECS.get(part.kind) or _Codec(_LENGTH, _as_bytes, part.kind.FromString)
+                part.tag = varint(part.number << 3 | (_LENGTH if part.repeated or part.key else part.codec.wire_type))
+            field.others = tuple([f.name for f in fields if f.oneof and f.oneof == field.oneof and f is not field])
         cls.FIELDS = {f.number: f for f in sorted(fields, key=lambda f: f.number)}
-        cls.NAMES = {f.name: f for f in fields}
-
-    @classmethod
-    def declare(cls, name: str, field: Field) -> None:
-        """Add a field whose kind is a class that is declared later."""
-        setattr(cls, name, field)
-        field.__set_name__(cls, name)
-        cls.__init_subclass__()
+        cls.NAMES = {f.name: f for f in cls.FIELDS.values()}
 
     def __init__(self, **fields: Any) -> None:
-        self.Clear()
+        # not by `self._values = `: messages are made by the thousand, and `__setattr__` looks at each name
+        self.__dict__["_values"] = {}
         for name, value in fields.items():
             field = self.NAMES.get(name)
             if field is None:
@@ -88,12 +118,9 @@ class Message:
             for key, item in value.items():
                 held[key] = field.kind(**item) if field.is_message and isinstance(item, dict) else item
         elif field.repeated:
-            getattr(self, field.name).extend(value)
+            self._values[field.name] = Repeated(field, value)
         elif field.is_message:
-            made = field.kind(**value) if isinstance(value, dict) else value
-            if not isinstance(made, field.kind):
-                raise TypeError(f"{type(self).__name__}.{field.name} must be a {field.kind.__name__}, got {value!r}")
-            field.store(self, made)
+            field.store(self, field.item(value))
         else:
             setattr(self, field.name, value)
 
@@ -111,7 +138,7 @@ class Message:
         if field.repeated or field.key:
             return bool(value)
         if field.is_message:
-            return field.name in self._explicit or bool(value.ListFields()) or bool(value._unknown)
+            return field.name not in self._made or bool(value._unknown or value.ListFields())
         return field.oneof is not None or value != field.default() or str(value) == "-0.0"
 
     def HasField(self, name: str) -> bool:
@@ -131,12 +158,11 @@ class Message:
     def ClearField(self, name: str) -> None:
         """Remove a field."""
         self._values.pop(name, None)
-        self._explicit.discard(name)
 
     def Clear(self) -> None:
         """Remove everything."""
-        # not one by one: messages are made by the thousand, and `__setattr__` looks at each name
-        self.__dict__.update(_values={}, _explicit=set(), _unknown=[])
+        self.__dict__.clear()
+        self.__dict__["_values"] = {}
 
     def CopyFrom(self, other: Any) -> None:
         """Become equal to another message of the class."""
@@ -159,7 +185,7 @@ class Message:
                 field.store(self, held)
             else:
                 field.store(self, value)
-        self._unknown += other._unknown
+        self.__dict__["_unknown"] = self._unknown + other._unknown
 
     def SetInParent(self) -> None:
         """Accepted for compatibility: a message counts as present as soon as it has contents."""
@@ -172,10 +198,16 @@ class Message:
 
     def SerializeToString(self, deterministic: bool = True) -> bytes:
         """The message as bytes, fields by number, entries of maps by key."""
-        out = bytearray()
-        for field, value in self.ListFields():
-            _write(out, field, value)
-        return bytes(out) + b"".join(self._unknown)
+        out, values = list[bytes](), self._values
+        for name in values if len(values) == 1 else self.NAMES:
+            field, value = self.NAMES[name], values.get(name)
+            if value is None or not self._present(field):
+                continue
+            if field.repeated or field.key:
+                _write(out, field, value)
+            else:
+                out += (field.tag, field.codec.encode(value))
+        return b"".join((*out, *self._unknown))
 
     def ByteSize(self) -> int:
         """How many bytes it takes."""
@@ -205,7 +237,7 @@ class Message:
             for number, wire_type, raw, whole in fields_of(data):
                 field = self.FIELDS.get(number)
                 if field is None:
-                    self._unknown.append(bytes(whole))
+                    self.__dict__["_unknown"] = (*self._unknown, bytes(whole))
                 else:
                     _read(self, field, wire_type, raw)
         except (struct.error, ValueError, DataLossError, RecursionError) as error:
@@ -266,44 +298,22 @@ def _copied(x: Any) -> Any:
     return copy.deepcopy(x) if isinstance(x, Message) else x
 
 
-def _write(out: bytearray, field: Field, value: Any) -> None:
+def _write(out: list[bytes], field: Field, value: Any) -> None:
+    """Write the values of a repeated field, or the entries of a map by key."""
+    tag, codec = field.tag, field.codec
     if field.key:
+        first, second = field.parts
         for key in sorted(value):
-            entry = bytearray()
-            _write_one(entry, Field(1, field.key), key)
-            _write_one(entry, Field(2, field.kind), value[key])
-            out += varint(field.number << 3 | _LENGTH) + varint(len(entry)) + entry
-    elif not field.repeated:
-        _write_one(out, field, value)
-    elif field.is_message or field.kind in ("string", "bytes"):
+            entry = first.tag + first.codec.encode(key) + second.tag + second.codec.encode(value[key])
+            out += (tag, _prefixed(entry))
+    elif codec.wire_type == _LENGTH:
         for item in value:
-            _write_one(out, field, item)
+            out += (tag, codec.encode(item))
+    elif codec.code:
+        out += (tag, _prefixed(struct.pack(f"<{len(value)}{codec.code}", *value)))
     else:
-        packed = _packed(field.kind, value)
-        out += varint(field.number << 3 | _LENGTH) + varint(len(packed)) + packed
-
-
-def _packed(kind: str, values: Any) -> bytes:
-    if kind in _FIXED:
-        return np.asarray(values, _FIXED[kind]).tobytes()
-    return b"".join([varint(_folded(kind, value)) for value in values])
-
-
-def _folded(kind: str, value: Any) -> int:
-    """The integer that stands for a number: of ``sint64`` the sign is its lowest bit, so that -1 is short."""
-    return (int(value) << 1) ^ (int(value) >> 63) if kind == "sint64" else int(value)
-
-
-def _write_one(out: bytearray, field: Field, value: Any) -> None:
-    kind, number = field.kind, field.number
-    if kind in _FIXED:
-        raw = np.asarray(value, _FIXED[kind]).tobytes()
-        out += varint(number << 3 | (_FIXED32 if len(raw) == 4 else _FIXED64)) + raw
-    elif isinstance(kind, str) and kind not in ("string", "bytes"):
-        out += varint(number << 3) + varint(_folded(kind, value))
-    else:
-        raw = value.SerializeToString() if field.is_message else value.encode() if isinstance(value, str) else value
-        out += varint(number << 3 | _LENGTH) + varint(len(raw)) + raw
+        many = len(value) >= _LONG and field.kind != "sint64"
+        out += (tag, _prefixed(varints(value) if many else b"".join(map(codec.encode, value))))
 
 
 def _read(message: Message, field: Field, wire_type: int, raw: Any) -> None:
@@ -311,65 +321,44 @@ def _read(message: Message, field: Field, wire_type: int, raw: Any) -> None:
         raise DataLossError(f"field {field.number} has the wire type {wire_type}, not {_LENGTH}")
     if field.key:
         entry = {number: (kind, value) for number, kind, value, _ in fields_of(raw)}
-        parts = [Field(1, field.key), Field(2, field.kind)]
         key, value = [
             _read_one(p, *entry[p.number]) if p.number in entry else p.kind() if p.is_message else p.default()
-            for p in parts
+            for p in field.parts
         ]
         getattr(message, field.name)[key] = value
     elif field.repeated:
         held = getattr(message, field.name)
-        if wire_type == _LENGTH and not field.is_message and field.kind not in ("string", "bytes"):
-            list.extend(held, _unpacked(field.kind, raw))
+        if wire_type == _LENGTH != field.codec.wire_type:
+            list.extend(held, _unpacked(field, raw))
         else:
             list.append(held, _read_one(field, wire_type, raw))
     elif field.is_message and message._values.get(field.name) is not None:
-        message._values[field.name].MergeFromString(raw)
-        message._explicit.add(field.name)
+        held = message._values[field.name]
+        held.MergeFromString(raw)
+        field.store(message, held)
     else:
         field.store(message, _read_one(field, wire_type, raw))
 
 
 def _read_one(field: Field, wire_type: int, raw: Any) -> Any:
-    kind = field.kind
-    expected = _LENGTH
-    if kind in _FIXED:
-        expected = _FIXED32 if kind in ("float", "fixed32") else _FIXED64
-    elif isinstance(kind, str) and kind not in ("string", "bytes"):
-        expected = _VARINT
-    if wire_type != expected:
-        raise DataLossError(f"field {field.number} has the wire type {wire_type}, not {expected}")
-    if field.is_message:
-        return kind.FromString(raw)
-    if kind == "bytes":
-        return bytes(raw)
-    if kind == "string":
-        return bytes(raw).decode()
-    if kind in _FIXED:
-        return np.frombuffer(raw, _FIXED[kind])[0].item()
-    return _integer(kind, raw)
+    codec = field.codec
+    if wire_type != codec.wire_type:
+        raise DataLossError(f"field {field.number} has the wire type {wire_type}, not {codec.wire_type}")
+    return codec.decode(raw)
 
 
-def _integer(kind: str, raw: int) -> int:
-    if kind == "bool":
-        return bool(raw)
-    if kind == "sint64":
-        return (raw >> 1) ^ -(raw & 1)
-    bits, signed = INTEGERS.get(kind, (32, True))
-    return _signed(raw, bits) if signed else raw & ((1 << bits) - 1)
-
-
-def _unpacked(kind: str, raw: Any) -> list[Any]:
-    if kind in _FIXED:
-        return np.frombuffer(raw, _FIXED[kind]).tolist()
+def _unpacked(field: Field, raw: Any) -> list[Any]:
+    kind, codec = field.kind, field.codec
+    if codec.code:
+        return list(struct.unpack(f"<{len(raw) // _WIDTH[codec.wire_type]}{codec.code}", raw))
     if len(raw) < _LONG or kind == "sint64":
         values, at = [], 0
         while at < len(raw):
             value, at = read_varint(raw, at)
-            values.append(_integer(kind, value))
+            values.append(codec.decode(value))
         return values
     numbers = read_varints(raw)
     if kind == "bool":
         return (numbers != 0).tolist()
-    bits, signed = INTEGERS.get(kind, (32, True))
+    bits, signed = INTEGERS[kind]
     return numbers.astype(f"{'i' if signed else 'u'}{bits // 8}").tolist()

@@ -503,12 +503,6 @@ REWRITES = (
 """
 
 
-def rewrites_table() -> str:
-    """The rewrites as a table in Markdown."""
-    rows = [f"| `{r.name}{f'/{r.detail}' * bool(r.detail)}` | {r.exact} |" for r in REWRITES]
-    return "\n".join(["| rewrite | exact because |", "|---|---|", *rows])
-
-
 _FACT_MAKERS = frozenset([identity_like, seed_rows, stack_op, select])
 
 

@@ -119,7 +119,7 @@ class Batched(Value):
         return as_array(x, self.dtype, op.name) if isinstance(x, (int, float, complex)) else x
 
     def _wrap(self, out: Any, size: int | None) -> Operand | Batched:
-        return out.value if isinstance(out, NotBatched) else Batched(out, self.level, size)
+        return out.value if isinstance(out, NotBatched) else type(self)(out, self.level, size)
 
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
         declined = not_an_array(sys._getframe(1))

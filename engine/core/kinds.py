@@ -18,9 +18,13 @@ nowhere else; a transpose given to `linear` is the adjoint, which for real-coeff
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from types import FunctionType
 from typing import Any, TypedDict, Unpack
+
+import numpy as np
 
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import BatchRule, elementwise_rule
@@ -221,6 +225,27 @@ def elementwise_abstract(
     return abstract
 
 
+_BLOCK = 1 << 15  # elements, of which what a kernel makes on its way stays in a cache
+
+
+def in_blocks(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """An elementwise kernel made of several functions of NumPy's, which makes no large array but its result."""
+
+    @functools.wraps(kernel)
+    def made(*operands: Any, **params: Any) -> Any:
+        shapes = {x.shape if type(x) is np.ndarray and x.flags.c_contiguous else () for x in operands}
+        if len(shapes) > 1 or operands[0].size <= 2 * _BLOCK or shapes == {()}:
+            return kernel(*operands, **params)
+        flat, out = [x.reshape(-1) for x in operands], np.empty(0)
+        for at in range(0, flat[0].size, _BLOCK):
+            part = kernel(*[x[at : at + _BLOCK] for x in flat], **params)
+            out = out if at else np.empty(flat[0].shape, part.dtype)
+            out[at : at + _BLOCK] = part
+        return out.reshape(*shapes)
+
+    return made if isinstance(kernel, FunctionType) else kernel
+
+
 def elementwise(
     name: str,
     kernel: Callable[..., Any],
@@ -257,7 +282,7 @@ def elementwise(
         "elementwise",
         name,
         {**facts, "args": names},
-        kernel=kernel,
+        kernel=in_blocks(kernel),
         abstract=elementwise_abstract(name, names, accepts, None),
         vjp=tuple(None if p is None else Cotangent(i, p, selects) for i, p in enumerate(partials)),
         # the tangent of a sum or a difference is that of the tangents

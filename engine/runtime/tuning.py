@@ -341,9 +341,6 @@ class Tuning:
             "bytes", "up to which they save values of exponentials and the like, which memory is slower than", _TRIED
         ),
     )
-    packed_bytes: int = field(
-        default=32, metadata=_about("bytes", "of packed integers, from which on NumPy decodes them", _JUDGED)
-    )
 
 
 def table() -> str:

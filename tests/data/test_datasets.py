@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import threading
 from collections.abc import Iterator
@@ -295,3 +296,28 @@ def test_padding_may_be_a_constant_tensor(tf: Any) -> None:
             with pytest.raises(ValueError, match="must be known"):
                 data.padded_batch(3, [None], tf.placeholder(tf.int64, []))
     assert found.tolist() == [[-1, -1], [0, -1], [0, 1]]
+
+
+ROWWISE: dict[str, tuple[Any, bool]] = {
+    "numbers": (lambda x, i: tape_api.exp(x) / 3.0 + tape_api.cast(i, "float32"), True),
+    "moves": (lambda x, i: {"a": tape_api.concat([x[1:], x[:1]], 0), "b": tape_api.one_hot(i, 3)}, True),
+    "a sum": (lambda x, i: tape_api.reduce_sum(x), False),
+    "a choice of Python's": (lambda x, i: x if int(i) else -x, False),
+    "random": (lambda x, i: x + tape_api.random.uniform([5], seed=1), False),
+    "another one each time": (lambda x, i: x + np.float32(next(COUNTER)), False),
+    "a variable": (lambda x, i: x + COUNTED.assign_add(1.0), False),
+}
+COUNTER, COUNTED = itertools.count(), tape_api.Variable(0.0)
+
+
+@pytest.mark.parametrize(("name", "function", "is_rowwise"), [(name, *row) for name, row in ROWWISE.items()])
+def test_one_call_for_a_batch_gives_the_same_bits(name: str, function: Any, is_rowwise: bool) -> None:
+    x = np.random.default_rng(0).normal(size=(20, 5)).astype(np.float32)
+    data = tape_api.data.Dataset.from_tensor_slices((x, np.arange(20) % 3)).map(function)
+    COUNTED.assign(0.0)
+    found, alone = (
+        [[(a.dtype, a.numpy().tobytes()) for a in tape_api.nest.flatten(b)] for b in d.batch(6)]
+        for d in (data, data.prefetch(1))
+    )
+    assert data._stage.function._is_rowwise is is_rowwise and COUNTED.numpy() == 40.0 * (name == "a variable")
+    assert found == alone or name in ("random", "another one each time", "a variable")

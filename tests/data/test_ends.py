@@ -21,6 +21,7 @@ FORMS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "map": (lambda d, r, f: d, [0, 3, 6, "!", 12, 15]),
     "parallel": (lambda d, r, f: r.map(f, num_parallel_calls=2), [0, 3, 6, "!", 12, 15]),
     "batch": (lambda d, r, f: d.batch(2), [[0, 3], "!", [12, 15]]),
+    "a short batch": (lambda d, r, f: d.batch(7), ["!", [12, 15]]),
     "filter": (lambda d, r, f: r.filter(lambda a: f(a) >= 0), [0, 1, 2, "!", 4, 5]),
     "flat_map": (lambda d, r, f: r.flat_map(lambda a: one(r, f(a))), [0, 3, 6, "!", 12, 15]),
     "flat_map of maps": (lambda d, r, f: r.flat_map(lambda a: one(r, a).map(f)), [0, 3, 6, "!", 12, 15]),

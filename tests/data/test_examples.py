@@ -92,6 +92,24 @@ def test_damaged_examples_and_bytes_are_refused() -> None:
         tape_api.io.decode_raw(3, tape_api.int32)
 
 
+def test_many_examples_are_read_as_each_alone() -> None:
+    io, train, rng = tape_api.io, tape_api.train, np.random.default_rng(0)
+    made = []
+    for i in range(20):
+        longs = train.Int64List(value=rng.integers(-(2**63), 2**63 - 1, i * i) >> rng.integers(0, 63, i * i))
+        words = train.BytesList(value=[rng.bytes(100 * k) for k in range(i % 5)])
+        more = {"ä" * 70: train.Feature(int64_list=longs), "w": train.Feature(bytes_list=words), "": train.Feature()}
+        made.append(example(i, **more if i % 3 else {}))
+    wanted = {name: io.VarLenFeature(kind) for name, kind in {"ä" * 70: "int64", "w": "string", "x": "float32"}.items()}
+    together = io.parse_example(made, wanted)
+    for name, feature in wanted.items():
+        alone = [io.parse_single_example(x, {name: feature})[name].values.numpy() for x in made]
+        assert np.array_equal(together[name].values.numpy(), np.concatenate(alone))
+        assert together[name].indices[:, 0].numpy().tolist() == [i for i, x in enumerate(alone) for _ in x]
+    with pytest.raises(ValueError, match="Data types don't match"):
+        io.parse_example([*made, example(2, x=train.Feature(int64_list=longs))], features(tape_api))
+
+
 def test_sequences() -> None:
     io = tape_api.io
     found = io.parse_single_example(example(1), {"x": io.FixedLenSequenceFeature([], "float32")})

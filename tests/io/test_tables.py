@@ -42,6 +42,7 @@ if in_c:
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of the ways in which checksums are computed: by an instruction, by tables in C, and by NumPy."""
     monkeypatch.setattr(crc32c_module, "in_c", WAYS[request.param])
+    monkeypatch.setattr(crc32c_module, "_LANES", 4)
 
 
 @pytest.mark.usefixtures("way")
@@ -60,11 +61,6 @@ def test_long_buffers_have_the_checksum_of_the_definition(size: int) -> None:
     data = np.random.default_rng(size).bytes(size)
     assert crc32c(data) == by_bit(data)
     assert crc32c(memoryview(data)[size // 3 :], crc32c(data[: size // 3])) == by_bit(data)
-
-
-@given(st.binary(max_size=5000), st.binary(max_size=5000))
-def test_a_checksum_goes_on_where_another_ended(a: bytes, b: bytes) -> None:
-    assert crc32c(b, crc32c(a)) == crc32c(a + b)
 
 
 def test_a_mask_can_be_taken_away() -> None:
@@ -167,7 +163,7 @@ def test_a_cut_table_is_refused(left: int) -> None:
 
 @pytest.mark.parametrize("compression", [None, "", "GZIP", "ZLIB"])
 def test_records_come_back(tmp_path, compression) -> None:
-    rows = [b"", b"one", os.urandom(3000)]
+    rows = [b"", b"one", os.urandom(3000), os.urandom((1 << 16) - 3072), b"", b"x" * (3 << 16), b"last"]
     with records.RecordWriter(tmp_path / "f", compression) as writer:
         for row in rows:
             writer.write(row)

@@ -358,7 +358,7 @@ def test_an_asset_lies_in_the_folder(tmp_path: Path) -> None:
         node = meta.object_graph_def.nodes.add()
         node.asset.asset_file_def_index = 0
         node.asset.CopyFrom(type(node.asset)(asset_file_def_index=0))
-        node._explicit.add("asset")
+        node._made.discard("asset")
         meta.object_graph_def.nodes[0].children.add(node_id=len(meta.object_graph_def.nodes) - 1, local_name="file")
 
     changed(tmp_path / "m", outside)
