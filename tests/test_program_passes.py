@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.compiler.ir.code import Code, reading
+from engine.compiler.ir.code import Code
 from engine.compiler.ir.instruction import Instruction
 from engine.compiler.ir.layout import Order
 from engine.compiler.lowering import REWRITES

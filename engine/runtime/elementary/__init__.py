@@ -34,49 +34,10 @@ def _function(name: str) -> Any:
     return Elementary(name, FUNCTIONS[name]) if in_c is None else getattr(in_c, name)
 
 
-exp = _function("exp")
-exp2 = _function("exp2")
-expm1 = _function("expm1")
-log = _function("log")
-log2 = _function("log2")
-log10 = _function("log10")
-log1p = _function("log1p")
-tanh = _function("tanh")
-sinh = _function("sinh")
-cosh = _function("cosh")
-sin = _function("sin")
-cos = _function("cos")
-tan = _function("tan")
-arcsin = _function("arcsin")
-arccos = _function("arccos")
-arctan = _function("arctan")
-arcsinh = _function("arcsinh")
-arccosh = _function("arccosh")
-arctanh = _function("arctanh")
-cbrt = _function("cbrt")
-hypot = _function("hypot")
-arctan2 = _function("arctan2")
-pow = _function("pow")
-erf = _function("erf")
-erfc = _function("erfc")
-ndtr = _function("ndtr")
-sigmoid = _function("sigmoid")
-softplus = _function("softplus")
-log_sigmoid = _function("log_sigmoid")
-
-
-def _scaled(function: Any) -> Any:
-    return lambda x, y: np.where(np.equal(x, 0) & (y == y), 0, x * function(y))
-
-
-xlogy, xlog1py = _scaled(log), _scaled(log1p)
-
-
-def of_second(extremum: Any) -> Any:
-    """NumPy's maximum or minimum; of two zeros the second, in half precision the first, as x86 has it; not so ARM."""
-    if np.signbit(extremum(0.0, -0.0)) != np.signbit(extremum(-0.0, 0.0)):
-        return extremum
-    return lambda x, y: np.where(np.equal(x, y), x if x.dtype.char == "e" else y, extremum(x, y))
+(
+    exp, exp2, expm1, log, log2, log10, log1p, tanh, sinh, cosh, sin, cos, tan, arcsin, arccos, arctan, arcsinh,
+    arccosh, arctanh, cbrt, hypot, arctan2, pow, erf, erfc, ndtr, sigmoid, softplus, log_sigmoid,
+) = map(_function, FUNCTIONS)  # fmt: skip
 
 
 def is_ufunc(kernel: Any) -> bool:
