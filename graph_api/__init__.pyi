@@ -70,6 +70,7 @@ from dualgrad.keras import preprocessing as _dualgrad_keras_preprocessing
 from dualgrad.keras.activations import linear as _dualgrad_keras_activations_linear
 from dualgrad.keras.activations import logits_of as _dualgrad_keras_activations_logits_of
 from dualgrad.keras.activations import with_logits as _dualgrad_keras_activations_with_logits
+from dualgrad.keras.callbacks import CSVLogger as _dualgrad_keras_callbacks_CSVLogger
 from dualgrad.keras.callbacks import Callback as _dualgrad_keras_callbacks_Callback
 from dualgrad.keras.callbacks import EarlyStopping as _dualgrad_keras_callbacks_EarlyStopping
 from dualgrad.keras.callbacks import History as _dualgrad_keras_callbacks_History
@@ -1557,6 +1558,7 @@ class _keras:
         def zeros_like(*args: Any, **kwargs: Any) -> Any: ...
     backend: TypeAlias = _backend
     class _callbacks:
+        CSVLogger: TypeAlias = _dualgrad_keras_callbacks_CSVLogger
         Callback: TypeAlias = _dualgrad_keras_callbacks_Callback
         EarlyStopping: TypeAlias = _dualgrad_keras_callbacks_EarlyStopping
         History: TypeAlias = _dualgrad_keras_callbacks_History

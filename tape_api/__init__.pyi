@@ -36,6 +36,7 @@ from dualgrad.keras.activations import linear as _dualgrad_keras_activations_lin
 from dualgrad.keras.activations import logits_of as _dualgrad_keras_activations_logits_of
 from dualgrad.keras.activations import with_logits as _dualgrad_keras_activations_with_logits
 from dualgrad.keras.batches import Sequence as _dualgrad_keras_batches_Sequence
+from dualgrad.keras.callbacks import CSVLogger as _dualgrad_keras_callbacks_CSVLogger
 from dualgrad.keras.callbacks import Callback as _dualgrad_keras_callbacks_Callback
 from dualgrad.keras.callbacks import EarlyStopping as _dualgrad_keras_callbacks_EarlyStopping
 from dualgrad.keras.callbacks import History as _dualgrad_keras_callbacks_History
@@ -1111,6 +1112,7 @@ class _keras:
     backend: TypeAlias = _backend
     class _callbacks:
         BackupAndRestore: TypeAlias = _tape_api_backups_BackupAndRestore
+        CSVLogger: TypeAlias = _dualgrad_keras_callbacks_CSVLogger
         Callback: TypeAlias = _dualgrad_keras_callbacks_Callback
         EarlyStopping: TypeAlias = _dualgrad_keras_callbacks_EarlyStopping
         History: TypeAlias = _dualgrad_keras_callbacks_History

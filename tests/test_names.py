@@ -202,7 +202,7 @@ def test_a_part_of_a_part_says_what_is_missing(path: str, said: str) -> None:
 TAKEN_OUT = {
     "graph_api": """
     contrib.crf.crf_log_likelihood contrib.metrics.streaming_auc
-    contrib.rnn.LSTMBlockCell image.non_max_suppression keras.callbacks.CSVLogger keras.layers.AlphaDropout
+    contrib.rnn.LSTMBlockCell image.non_max_suppression keras.layers.AlphaDropout
     keras.layers.CategoryEncoding keras.layers.Discretization keras.layers.RandomZoom keras.metrics.F1Score
     keras.preprocessing.text.Tokenizer metrics.mean_relative_error metrics.mean_tensor metrics.percentage_below
     metrics.precision_at_k metrics.precision_at_top_k metrics.recall_at_thresholds
@@ -212,7 +212,7 @@ TAKEN_OUT = {
     sparse.slice sparse_fill_empty_rows sparse_minimum sparse_reduce_max sparse_segment_mean sparse_slice
     """,
     "tape_api": """
-    image.non_max_suppression keras.callbacks.CSVLogger keras.layers.ActivityRegularization
+    image.non_max_suppression keras.layers.ActivityRegularization
     keras.layers.SpectralNormalization
     keras.preprocessing.text.Tokenizer nn.ctc_beam_search_decoder nn.embedding_lookup_sparse
     nn.experimental.stateless_dropout random.fixed_unigram_candidate_sampler sparse.fill_empty_rows sparse.minimum

@@ -43,7 +43,6 @@ keras.layers.CategoryEncoding | use one_hot, and reduce_sum of it along the word
 keras.layers.* | vary images by functions of image, in Dataset.map: random_brightness, random_contrast, random_crop,
  crop_and_resize | RandomBrightness RandomContrast RandomCrop RandomZoom CenterCrop
 keras.preprocessing.text | removed from Keras 3: use keras.layers.TextVectorization
-keras.callbacks.CSVLogger | write `logs` in on_epoch_end of a Callback of your own
 keras.optimizers.Lion optimizers.Lion | out of scope, for want of use: write it as a subclass of
  keras.optimizers.Optimizer
 nn.experimental | use nn.dropout, or random.stateless_uniform and where

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import inspect
 import math
 import operator
@@ -458,6 +459,43 @@ class TerminateOnNaN(Callback):
             self.model.stop_training = True
 
 
-__all__ = [ "Callback", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler",
+class CSVLogger(Callback):
+    """Writes the numbers of each epoch to a file.
+
+    Parameters
+    ----------
+    filename : str or path
+    separator : str
+    append : bool
+        Whether to write behind what the file has.
+    """
+
+    def __init__(self, filename: Any, separator: str = ",", append: bool = False) -> None:
+        self.filename, self.separator, self.append = filename, separator, append
+
+    def on_train_begin(self, logs: Logs | None = None) -> None:
+        """Begin with an empty file, if asked."""
+        self._keys: list[str] | None = None
+        if not self.append:
+            with open(self.filename, "w", encoding="utf-8"):
+                pass
+
+    def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
+        """One more line."""
+        numbers = logs or {}
+        with open(self.filename, "a", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, delimiter=self.separator)
+            if self._keys is None:
+                self._keys = sorted(numbers)
+                if not any(key.startswith("val_") for key in self._keys):
+                    # an evaluation may come after a later epoch
+                    self._keys += [f"val_{key}" for key in self._keys]
+                if not file.tell():
+                    writer.writerow(["epoch", *self._keys])
+            writer.writerow([epoch, *[numbers.get(key, "NA") for key in self._keys]])
+
+
+__all__ = [
+    "CSVLogger", "Callback", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler",
     "ModelCheckpoint", "ReduceLROnPlateau", "TerminateOnNaN",
 ]  # fmt: skip

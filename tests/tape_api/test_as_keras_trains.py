@@ -64,6 +64,13 @@ def test_auto_asks_the_metric_which_way_is_better() -> None:
     assert watching.best == 0.7
 
 
+def test_a_log_has_columns_for_evaluations_to_come(tmp_path: Path) -> None:
+    model().fit(X, Y, epochs=3, validation_data=[X, Y], validation_freq=2, verbose=0,
+                callbacks=[keras.callbacks.CSVLogger(tmp_path / "log")])  # fmt: skip
+    head, *rows = [line.split(",") for line in (tmp_path / "log").read_text().splitlines()]
+    assert head == ["epoch", "loss", "val_loss"] and [row[2] == "NA" for row in rows] == [True, False, True]
+
+
 def test_names_of_files_have_the_number_of_the_step(tmp_path: Path) -> None:
     name = tmp_path / "{epoch}-{batch}.weights.h5"
     for every, batches, files in ((2, 1, "1-2 1-4 2-2 2-4"), (3, 1, "1-3 2-2"), (3, 2, "1-4 2-4")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Any
 
@@ -79,10 +80,15 @@ def test_learning_rates() -> None:
     assert float(flat.optimizer.learning_rate) == pytest.approx(0.03)
 
 
-def test_terminating(capsys: Any) -> None:
+def test_terminating_and_logging(tmp_path: Path, capsys: Any) -> None:
     net = model(1e30)
     history = fit(net, CALLBACKS.TerminateOnNaN())
     assert len(history.epoch) == 1 and "Invalid loss, terminating training" in capsys.readouterr().out
+    file = tmp_path / "log.csv"
+    fit(model(), CALLBACKS.CSVLogger(file), epochs=2)
+    fit(model(), CALLBACKS.CSVLogger(file, append=True), epochs=1)
+    rows = list(csv.reader(file.read_text().splitlines()))
+    assert rows[0] == ["epoch", "loss", "val_loss"] and [row[0] for row in rows[1:]] == ["0", "1", "0"]
 
 
 @pytest.mark.parametrize(

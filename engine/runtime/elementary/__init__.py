@@ -40,6 +40,20 @@ def _function(name: str) -> Any:
 ) = map(_function, FUNCTIONS)  # fmt: skip
 
 
+def _scaled(function: Any) -> Any:
+    return lambda x, y: np.where(np.equal(x, 0) & (y == y), 0, x * function(y))
+
+
+xlogy, xlog1py = _scaled(log), _scaled(log1p)
+
+
+def of_second(extremum: Any) -> Any:
+    """NumPy's maximum or minimum; of two zeros the second, in half precision the first, as x86 has it; not so ARM."""
+    if np.signbit(extremum(0.0, -0.0)) != np.signbit(extremum(-0.0, 0.0)):
+        return extremum
+    return lambda x, y: np.where(np.equal(x, y), x if x.dtype.char == "e" else y, extremum(x, y))
+
+
 def is_ufunc(kernel: Any) -> bool:
     """Whether a kernel is called as NumPy's ufuncs are."""
     return isinstance(kernel, np.ufunc | Elementary)
