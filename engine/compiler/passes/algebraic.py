@@ -187,7 +187,7 @@ def _either(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> Ei
     pairs = [f.numbers if type(f) is Either else (f.value, f.value) for f in facts]
     dtypes = [x.dtype.numpy for x in inputs]
     yes, no = [op.kernel(*map(np.asarray, each, dtypes), **params).item() for each in zip(*pairs, strict=True)]
-    return Either(*conditions.values(), (yes, no))
+    return Either(next(iter(conditions.values())), (yes, no))
 
 
 def _counted(structure: Fill, x: Aval, out: Aval) -> Fill | None:
