@@ -14,9 +14,13 @@ from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from dualgrad.frontend.rows import found, loaded
+from engine.runtime.packages import PACKAGES
+from engine.runtime.shown import shown
 
 OPS = ("engine.ops.", "dualgrad.extras.ops.")
 """Where modules of ops are: `lift` makes public functions of the ops in these, and of functions made of ops."""
+
+OURS = tuple(f"{package}." for package in PACKAGES)
 
 FOUNDATION: dict[str, str] = {}
 """By front end, the module that is loaded before anything else of it.
@@ -63,6 +67,9 @@ def _loaded(front_end: str, waiting: Waiting) -> Any:
     if key in _MADE:
         return _MADE[key]
     value = loaded(what)
+    for each in vars(value).values() if isinstance(value, ModuleType) else (value,):
+        if isinstance(each, type) and each.__repr__ is object.__repr__ and each.__module__.startswith(OURS):
+            each.__repr__ = shown  # type: ignore[assignment, method-assign]
     if waiting.lifted or (what.startswith(OPS) and _is_operation(value)):
         # of two threads that come here at once, the later one takes what the first one made
         return _MADE.setdefault(key, foundation.public(value, waiting.first))
