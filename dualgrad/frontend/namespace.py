@@ -68,8 +68,9 @@ def _loaded(front_end: str, waiting: Waiting) -> Any:
         return _MADE[key]
     value = loaded(what)
     for each in vars(value).values() if isinstance(value, ModuleType) else (value,):
-        if isinstance(each, type) and each.__repr__ is object.__repr__ and each.__module__.startswith(OURS):
-            each.__repr__ = shown  # type: ignore[assignment, method-assign]
+        bare = isinstance(each, type) and each.__repr__ is object.__repr__  # type: ignore[comparison-overlap]
+        if bare and each.__module__.startswith(OURS):
+            each.__repr__ = shown
     if waiting.lifted or (what.startswith(OPS) and _is_operation(value)):
         # of two threads that come here at once, the later one takes what the first one made
         return _MADE.setdefault(key, foundation.public(value, waiting.first))

@@ -43,7 +43,7 @@ def keep_apart(folder: Path) -> None:
         return
     for name in specs:
         import_module(name.removeprefix(PREFIX))  # ours, before the program's folder is looked at
-    sys.meta_path.insert(0, SimpleNamespace(find_spec=lambda name, *_: specs.get(name)))  # type: ignore[arg-type]
+    sys.meta_path.insert(0, SimpleNamespace(find_spec=lambda name, *_: specs.get(name)))
     plain, below = builtins.__import__, str(folder) + os.sep
 
     def apart(name: str, given: Any = None, inside: Any = None, fromlist: Any = (), level: int = 0) -> ModuleType:
@@ -53,4 +53,4 @@ def keep_apart(folder: Path) -> None:
                 name = PREFIX + name
         return plain(name, given, inside, fromlist, level)
 
-    builtins.__import__ = apart
+    builtins.__import__ = apart  # type: ignore[assignment]
