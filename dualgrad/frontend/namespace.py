@@ -14,13 +14,9 @@ from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from dualgrad.frontend.rows import found, loaded
-from engine.runtime.packages import PACKAGES
-from engine.runtime.shown import shown
 
 OPS = ("engine.ops.", "dualgrad.extras.ops.")
 """Where modules of ops are: `lift` makes public functions of the ops in these, and of functions made of ops."""
-
-OURS = tuple(f"{package}." for package in PACKAGES)
 
 FOUNDATION: dict[str, str] = {}
 """By front end, the module that is loaded before anything else of it.
@@ -67,9 +63,12 @@ def _loaded(front_end: str, waiting: Waiting) -> Any:
     if key in _MADE:
         return _MADE[key]
     value = loaded(what)
+    from engine.runtime.packages import PACKAGES
+    from engine.runtime.shown import shown
+
     for each in vars(value).values() if isinstance(value, ModuleType) else (value,):
         bare = isinstance(each, type) and each.__repr__ is object.__repr__  # type: ignore[comparison-overlap]
-        if bare and each.__module__.startswith(OURS):
+        if bare and each.__module__.partition(".")[0] in PACKAGES:
             each.__repr__ = shown
     if waiting.lifted or (what.startswith(OPS) and _is_operation(value)):
         # of two threads that come here at once, the later one takes what the first one made
