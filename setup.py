@@ -20,11 +20,7 @@ from setuptools.command.build_ext import build_ext
 HERE = os.path.dirname(os.path.abspath(__file__))
 RUNTIME, OPS, EXECUTOR = "engine/runtime", "engine/ops", "engine/executor"
 # products and sums must stay apart: fused, they are rounded once only
-FLAGS = (
-    ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "-ffp-contract=off"]
-    if sys.platform != "win32"
-    else ["/fp:strict"]
-)
+FLAGS = ["-O3", "-ffp-contract=off"] if sys.platform != "win32" else ["/fp:strict"]
 if sys.platform == "linux" and "CFLAGS" not in os.environ:
     FLAGS.append("-g0")  # Python was built with -g, which is a third of the time
 ELEMENTARY = f"{RUNTIME}/elementary"
@@ -81,6 +77,8 @@ class Build(build_ext):
                 one for many in self.workers.map(self.compiled, [ext] * len(ext.sources), ext.sources) for one in many
             ]
             ext.sources = []
+            if os.path.exists(made):
+                os.remove(made)  # it may be of the same sources with other flags, and would be left
             super().build_extension(ext)
             os.makedirs(os.path.dirname(kept), exist_ok=True)
             shutil.copy(made, f"{kept}.new")

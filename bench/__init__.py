@@ -1,4 +1,4 @@
-"""Benchmarks of derivatives, in each mode and beside other libraries.
+"""Benchmarks of derivatives, in each mode of dualgrad and beside other libraries.
 
 `compare_modes` compares the modes on a function of yours. ``python -m bench`` measures our suite, compares two
 measurements, and writes the report.

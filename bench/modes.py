@@ -27,6 +27,7 @@ from engine.core import nest
 from engine.core.operands import Operand
 from engine.core.value import Value, address
 from engine.jacobian.planning.plan import Options
+from engine.numpy_api.manners import as_arrays
 from engine.quoting import markup
 
 HEAD = ("", "graph", "tape", "tape / graph")
@@ -361,7 +362,8 @@ class _Program:
         for k, tensor in zip(self.places, tensors, strict=True):
             leaves[k] = tensor
         arguments = nest.pack_sequence_as(self.structure, leaves)
-        target = self.fn(tf, *arguments) if self._wants_namespace else self.fn(*arguments)
+        with as_arrays():
+            target = self.fn(tf, *arguments) if self._wants_namespace else self.fn(*arguments)
         if not isinstance(target, Value):
             hint = ": join several, e.g. by tf.concat" if nest.is_nested(target) else ""
             raise TypeError(f"compare_modes: {self.name} must return one tensor, got {type(target).__name__}{hint}")

@@ -7,10 +7,12 @@ import sys
 from pathlib import Path
 
 if __name__ == "__main__":
-    try:
+    home = Path(__file__).resolve().parent.parent
+    if not sys.flags.safe_path:
         # Python looks in the folder where it was started first, and something there may have the name of a package
-        guard = str(Path(__file__).resolve().parent.parent / "engine" / "guard.py")
-        runpy.run_path(guard, {"ALSO": ("tape_api", "graph_api")})
+        sys.path[0] = str(home)
+    try:
+        runpy.run_path(str(home / "engine" / "guard.py"), {"ALSO": ("tape_api", "graph_api")})
     except ImportError as error:
         sys.exit(f"dualgrad: {error}")
     from dualgrad.migrate.command import main

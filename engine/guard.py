@@ -22,6 +22,12 @@ def find(name: str) -> str | None:
     return None if spec is None else spec.origin
 
 
+def _advice(found: Path) -> str:
+    if {"site-packages", "dist-packages"} & set(found.parts):
+        return "Another distribution has installed it: give each of them an environment of its own."
+    return "Rename it; `dualgrad run PROGRAM` keeps both apart."
+
+
 def check(name: str) -> None:
     """Raise ImportError, naming the file in the way, unless `name` is our package."""
     ours = HOME / name / "__init__.py"
@@ -31,10 +37,17 @@ def check(name: str) -> None:
         culprit = Path(found).parent if Path(found).name.startswith("__init__.") else Path(found)
         raise ImportError(
             f"{culprit} is in the way: Python imports it as `{name}`, a name that the packages in {HOME} need for "
-            f"themselves. Rename it, or run your program from another folder.",
+            f"themselves. {_advice(Path(found))}",
             name=name,
             path=found,
         )
+
+
+def check_ours(name: str) -> None:
+    """Raise ImportError if another distribution has put its package where ours was."""
+    file = HOME / name / "__init__.py"
+    if file.is_file() and b"dualgrad" not in file.read_bytes():
+        raise ImportError(f"{file} is not ours. {_advice(file)}", name=name, path=str(file))
 
 
 ALSO: tuple[str, ...]
@@ -42,3 +55,4 @@ ALSO: tuple[str, ...]
 
 for package in ("engine", "dualgrad", "optim", *globals().get("ALSO", ())):
     check(package)
+    check_ours(package)

@@ -339,7 +339,7 @@ def test_a_package_in_the_way_is_named(tmp_path: Path, program: str, theirs: str
     message = result.stderr.splitlines()[-1]
     assert message.startswith("ImportError: ")
     assert str(culprit.resolve()) in message
-    assert "Rename it, or run your program from another folder" in message
+    assert "Rename it; `dualgrad run PROGRAM` keeps both apart" in message
     assert result.stdout == "", "the wrong module must not even run"
 
 

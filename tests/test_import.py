@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -346,16 +347,51 @@ def test_what_is_in_the_way_is_named(file: str, tmp_path: Path) -> None:
     assert all(line.startswith(f"{culprit} is in the way: ") for line in lines)
 
 
-@pytest.mark.parametrize("file", ["engine.py", "optim/__init__.py", "graph_api.py"])
-def test_the_command_names_what_is_in_the_way(file: str, tmp_path: Path) -> None:
-    (tmp_path / file).parent.mkdir(exist_ok=True)
-    (tmp_path / file).write_text("own = 1\n")
-    (tmp_path / "program.py").write_text("import tensorflow as tf\n")
+def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "PYTHONPATH": str(HOME)}
-    command = [sys.executable, "-m", "dualgrad", "check", "program.py"]
-    ran = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-    (line,) = ran.stderr.splitlines()
-    assert ran.returncode == 1 and line.startswith("dualgrad: ") and " is in the way: " in line
+    words = (sys.executable, "-m", "dualgrad", *words)
+    return subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("name", ["engine", "optim", "graph_api", "tape_api"])
+@pytest.mark.parametrize("kind", ["{}.py", "{}/__init__.py", "{}/inner.py"])
+def test_a_program_runs_beside_its_own_packages_of_our_names(name: str, kind: str, tmp_path: Path) -> None:
+    (tmp_path / kind.format(name)).parent.mkdir(exist_ok=True)
+    (tmp_path / kind.format(name)).write_text("import helper\nown = helper.two // 2\n")
+    (tmp_path / "helper.py").write_text(f"two = 2\ndef again():\n    import {name}\n    return {name}\n")
+    if kind == "{}/inner.py":
+        theirs = (
+            f"import {name}.inner\nfrom {name} import inner\nfrom {name}.inner import own\nassert inner is {name}.inner"
+        )
+        theirs += "\n"
+    else:
+        theirs = f"import {name}, helper\nfrom {name} import own\nassert helper.again() is {name}\n"
+    ours = """import tensorflow as tf
+w = tf.Variable(3.0)
+step = tf.train.AdamOptimizer(0.5).minimize(w * w)
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    sess.run(step)
+    print(own, sess.run(w))
+"""
+    (tmp_path / "program.py").write_text(theirs + ours)
+    ran = command(tmp_path, "run", "program.py")
+    assert ran.stdout == "1 2.5\n", ran.stderr
+    checked = command(tmp_path, "check", "program.py")
+    assert checked.stderr == "" and "0 missing" in checked.stdout
+
+
+@pytest.mark.parametrize("inside", ["site-packages", ""])
+def test_a_package_of_another_distribution_is_named(inside: str, tmp_path: Path) -> None:
+    theirs = tmp_path / inside / "engine" / "__init__.py"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("own = 1\n")
+    # on the path before ours, or in its place
+    guard = HOME / "engine" / "guard.py" if inside else shutil.copy(HOME / "engine" / "guard.py", theirs.parent)
+    env = {**os.environ, "PYTHONPATH": str(theirs.parent.parent)}
+    words = [sys.executable, str(guard)]
+    ran = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert ("Another distribution has installed it" if inside else "is not ours") in ran.stderr.splitlines()[-1]
 
 
 def test_a_folder_called_bench_is_in_nobodys_way(tmp_path: Path) -> None:

@@ -16,11 +16,10 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from dualgrad.frontend.tracebacks import is_full, shortened
-from dualgrad.migrate import bridging, notebooks
+from dualgrad.migrate import beside, bridging, notebooks
 from dualgrad.migrate.hook import Facade, install
 from dualgrad.migrate.judge import judge
 from dualgrad.migrate.removed import explained
-from engine.runtime.packages import HOME, PACKAGES
 
 DESCRIPTION = """Run a program written for TensorFlow, unchanged. It sees what `python PROGRAM` would show it; its
 `import tensorflow` gives dualgrad. Tracebacks end at the program's line; with DUALGRAD_TRACEBACK=full they show
@@ -66,7 +65,7 @@ def program(name: str) -> Path:
     Raises
     ------
     ValueError
-        If there is none, or something beside it would be imported in place of our packages.
+        If there is none.
     """
     path = Path(name)
     if path.is_dir():
@@ -75,10 +74,6 @@ def program(name: str) -> Path:
         raise ValueError(f"there is no file {name}")
     if notebooks.is_notebook(path):
         return notebooks.kept_program(path)
-    beside = [path.parent / name for package in PACKAGES for name in (f"{package}.py", package)]
-    in_the_way = [other for other in beside if (other.exists() if other.suffix else other.is_dir())]
-    if in_the_way and path.parent.resolve() != Path(HOME):
-        raise ValueError(f"{in_the_way[0]} has the name of a package of dualgrad. Rename it.")
     return path
 
 
@@ -121,6 +116,7 @@ def execute(
 ) -> int:
     """The same with the modules there are: whatever ``import tensorflow`` gives; `names` the program has besides."""
     sys.argv = [str(path), *arguments]
+    beside.keep_apart(path.parent)
     if not sys.flags.safe_path:
         sys.path[0] = str(path.parent.resolve())
     main_module = ModuleType("__main__")

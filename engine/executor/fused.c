@@ -169,7 +169,7 @@ FUSED_LOOP(d)
 
 int fused_loop(const char *name, Loop *loop)
 {
-    if (strncmp(name, "fused_", 6) != 0 || (name[6] != 'f' && name[6] != 'd') || name[7] != '_' || (name[8] != 'l' && name[8] != 'b')) {
+    if (!HAS_STEPS || strncmp(name, "fused_", 6) != 0 || (name[6] != 'f' && name[6] != 'd') || name[7] != '_' || (name[8] != 'l' && name[8] != 'b')) {
         return 0;
     }
     *loop = (Loop){.function = name[6] == 'f' ? fused_f : fused_d, .data = (void *)(name + 8), .lines = name[6] == 'f' ? lines_f : lines_d};

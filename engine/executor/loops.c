@@ -66,7 +66,7 @@ MOVES(16)
         out[i] = (TYPE)(b ^ ((a ^ b) & (0 - (TYPE)(c[i] != 0)))); \
     }
 #define SELECT(SIZE, TYPE) \
-    WIDE static void select_##SIZE##_in_line( \
+    WIDE_ONLY static void select_##SIZE##_in_line( \
         npy_intp n, const npy_bool *restrict c, const TYPE *restrict x, npy_intp sx, const TYPE *restrict y, npy_intp sy, TYPE *restrict out) \
     { \
         if (sx && sy) { \
@@ -84,7 +84,7 @@ MOVES(16)
         const npy_intp n = dimensions[0], sc = steps[0], sx = steps[1], sy = steps[2], so = steps[3]; \
         const char *c = args[0], *x = args[1], *y = args[2]; \
         char *out = args[3]; \
-        if (sc == 1 && so == SIZE && (sx == SIZE || sx == 0) && (sy == SIZE || sy == 0) && sizeof(TYPE) == SIZE && x != out && y != out && \
+        if (HAS_WIDE && sc == 1 && so == SIZE && (sx == SIZE || sx == 0) && (sy == SIZE || sy == 0) && sizeof(TYPE) == SIZE && x != out && y != out && \
             ((npy_uintp)x | (npy_uintp)y | (npy_uintp)out) % SIZE == 0) { \
             select_##SIZE##_in_line(n, (const npy_bool *)c, (const TYPE *)x, sx != 0, (const TYPE *)y, sy != 0, (TYPE *)out); \
             return; \
@@ -159,7 +159,7 @@ three, as places have, are worth loops of their own. */
             out[j] = RESULT; \
         } \
     } \
-    WIDE static void NAME##_in_lines( \
+    WIDE_ONLY static void NAME##_in_lines( \
         npy_intp lines, npy_intp n, const char *x, npy_intp fx, npy_intp sx, const char *y, npy_intp fy, npy_intp sy, char *out, npy_intp fo) \
     { \
         if (sx && sy) { \
@@ -177,7 +177,7 @@ three, as places have, are worth loops of their own. */
         const npy_intp sx = steps[0], sy = steps[1], so = steps[2], item = sizeof(TYPE); \
         const char *x = args[0], *y = args[1]; \
         char *out = args[2]; \
-        if (so == sizeof(OUT) && (sx == item || (sx == 0 && sy == item)) && (sy == item || sy == 0) && x != out && y != out) { \
+        if (HAS_WIDE && so == sizeof(OUT) && (sx == item || (sx == 0 && sy == item)) && (sy == item || sy == 0) && x != out && y != out) { \
             NAME##_in_lines(lines, n, x, far[0], sx, y, far[1], sy, out, far[2]); \
             return; \
         } \
@@ -231,7 +231,7 @@ IN_PLACES_TO(not_equal_d, npy_double, npy_bool, !=, both)
 /* ---- larger_TYPE(x, y), smaller_TYPE(x, y): NumPy's maximum and minimum, quick where one operand is a number ------------ */
 
 #define EXTREMUM(NAME, TYPE, WINS) \
-    WIDE static void NAME##_in_line(npy_intp n, const TYPE *restrict x, TYPE b, TYPE *restrict out, int first) \
+    WIDE_ONLY static void NAME##_in_line(npy_intp n, const TYPE *restrict x, TYPE b, TYPE *restrict out, int first) \
     { \
         if (first) { \
             for (npy_intp i = 0; i < n; i++) { \
@@ -249,7 +249,7 @@ IN_PLACES_TO(not_equal_d, npy_double, npy_bool, !=, both)
         const npy_intp n = dimensions[0], sx = steps[0], sy = steps[1], so = steps[2], item = sizeof(TYPE); \
         const char *x = args[0], *y = args[1]; \
         char *out = args[2]; \
-        if (so == item && sx + sy == item && (sx == 0 || sy == 0) && x != out && y != out) { \
+        if (HAS_WIDE && so == item && sx + sy == item && (sx == 0 || sy == 0) && x != out && y != out) { \
             const char *many = sx ? x : y, *one = sx ? y : x; \
             NAME##_in_line(n, (const TYPE *)many, *(const TYPE *)one, (TYPE *)out, sx != 0); \
             return; \
@@ -267,7 +267,7 @@ EXTREMUM(smaller_d, npy_double, <)
 /* ---- one operand, one result: NAME(x), whose result is made of the element x[i] ------------------------------------------- */
 
 #define MAP(NAME, FROM, TO, RESULT) \
-    WIDE static void NAME##_in_line(npy_intp n, const FROM *x, TO *out) \
+    WIDE_ONLY static void NAME##_in_line(npy_intp n, const FROM *x, TO *out) \
     { \
         for (npy_intp i = 0; i < n; i++) { \
             const FROM a = x[i]; \
@@ -277,7 +277,7 @@ EXTREMUM(smaller_d, npy_double, <)
     static void NAME(ARGS) \
     { \
         const npy_intp n = dimensions[0], sx = steps[0], so = steps[1]; \
-        if (sx == sizeof(FROM) && so == sizeof(TO)) { \
+        if (HAS_WIDE && sx == sizeof(FROM) && so == sizeof(TO)) { \
             NAME##_in_line(n, (const FROM *)args[0], (TO *)args[1]); \
             return; \
         } \
@@ -710,7 +710,7 @@ PUT_ROWS_OF(16)
 /* add_rows_INDEX_TYPE(indices, x): (), (columns) -> (size, columns), added to what is there, one after the other. */
 #define ADD_ROWS(NAME, INDEX, TYPE) \
     /* rows that lie side by side; whether no index was refused */ \
-    WIDE static int NAME##_in_lines(npy_intp n, npy_intp size, npy_intp columns, char **args, npy_intp const *steps, int lenient) \
+    WIDE_ONLY static int NAME##_in_lines(npy_intp n, npy_intp size, npy_intp columns, char **args, npy_intp const *steps, int lenient) \
     { \
         const char *index = args[0], *x = args[1]; \
         for (npy_intp i = 0; i < n; i++, index += steps[0], x += steps[1]) { \
@@ -735,7 +735,7 @@ PUT_ROWS_OF(16)
         const char *index = args[0], *x = args[1]; \
         char *out = args[2]; \
         const int lenient = LENIENCE(data); \
-        if (columns >= 4 && steps[2] == 0 && steps[3] == sizeof(TYPE) && steps[5] == sizeof(TYPE)) { \
+        if (HAS_WIDE && columns >= 4 && steps[2] == 0 && steps[3] == sizeof(TYPE) && steps[5] == sizeof(TYPE)) { \
             args[0] = NAME##_in_lines(n, size, columns, args, steps, lenient) ? args[0] : NULL; \
             return; \
         } \

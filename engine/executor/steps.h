@@ -131,16 +131,17 @@ static const signed char takes[256] = {STEPS(TAKES)}, booleans[256] = {STEPS(BOO
 #define AVX2 __attribute__((target("avx2")))
 #define AVX512 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl")))
 #define HAS_AVX512 (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-#define CHOSEN(NAME) (HAS_AVX512 ? NAME##64 : __builtin_cpu_supports("avx2") ? NAME##32 : NAME##16)
+/* Of machines with wide registers; others do without these loops, with the same results. */
+#define CHOSEN(NAME) (HAS_AVX512 ? NAME##64 : NAME##32)
 /* One type for one width of registers: vectors are made of what the machine has where they are compiled. */
 #define FOR_EACH_WIDTH(X) \
     X(f, npy_float, npy_int32, 64, AVX512) \
     X(d, npy_double, npy_int64, 64, AVX512) \
     X(f, npy_float, npy_int32, 32, AVX2) \
-    X(d, npy_double, npy_int64, 32, AVX2) \
-    X(f, npy_float, npy_int32, 16, ) \
-    X(d, npy_double, npy_int64, 16, )
+    X(d, npy_double, npy_int64, 32, AVX2)
+#define HAS_STEPS __builtin_cpu_supports("avx2")
 #else
+#define HAS_STEPS 1
 #define CHOSEN(NAME) NAME##16
 #define FOR_EACH_WIDTH(X) \
     X(f, npy_float, npy_int32, 16, ) \

@@ -271,7 +271,7 @@ SUMMED_LOOP(d)
 
 int summed_loop(const char *name, Loop *loop)
 {
-    if (strncmp(name, "summed_", 7) != 0 || (name[7] != 'f' && name[7] != 'd') || name[8] != '_' || name[9] != 'l') {
+    if (!HAS_STEPS || strncmp(name, "summed_", 7) != 0 || (name[7] != 'f' && name[7] != 'd') || name[8] != '_' || name[9] != 'l') {
         return 0;
     }
     const int single = name[7] == 'f';

@@ -38,7 +38,7 @@ typedef struct {
     }
 
 /* Make numbers double, those of one matrix beside those of the next, or take them back. */
-static void move(const Part *of, int into)
+static UNROLLED void move(const Part *of, const int into)
 {
     double *block = of->block;
     for (npy_intp r = 0; r < of->sizes[1]; r++) {

@@ -140,7 +140,8 @@ def _matmul_abstract(a: Aval, b: Aval, *, transpose_a: bool = False, transpose_b
     dtype = same_dtype("matmul", ("a", "b"), (a, b))
     for name, x in (("a", a), ("b", b)):
         if x.shape is not None and len(x.shape) < 2:
-            raise ShapeError(f"matmul: argument `{name}` must have rank 2 or more, got {x}")
+            instead = "tf.linalg.matvec(a, b) multiplies a matrix and a vector, tf.tensordot(a, b, 1) two vectors"
+            raise ShapeError(f"matmul: argument `{name}` must have rank 2 or more, got {x}; {instead}")
     if a.shape is None or b.shape is None:
         return Aval(None, dtype)
     n, k = a.shape[-2:][:: -1 if transpose_a else 1]

@@ -185,3 +185,15 @@ def test_sparse_results_are_compared_by_their_parts() -> None:
     assert modes._same_bits(a, b)
     b.data[0] = -1.0
     assert not modes._same_bits(a, b)
+
+
+def test_a_matrix_times_a_vector_is_taken_as_numpy_takes_it() -> None:
+    def energy(tf: Any, w: Any, v: Any) -> Any:
+        return v @ (w @ v)
+
+    w, v = np.array([[2.0, 1.0], [0.0, 3.0]]), np.array([1.0, -1.0])
+    found = quick(energy, w, v)
+    np.testing.assert_array_equal(found.result[1], (w + w.T) @ v)
+    np.testing.assert_array_equal(found.result[0], np.outer(v, v))
+    with pytest.raises(ValueError, match=r"tf.linalg.matvec\(a, b\) multiplies a matrix and a vector"):
+        quick(lambda tf, w, v: tf.reduce_sum(tf.matmul(w, v)), w, v)

@@ -41,6 +41,7 @@ from engine.jacobian.views.results import Format, Mode, options_for, pattern_giv
 from engine.jacobian.views.sparse_gradient import SPARSE_GRADIENTS, Products, as_derivative, require_no_dense_method
 from engine.runtime.errors import InvalidArgumentError, SymbolicArrayError, UnimplementedError
 from engine.runtime.faces import Shown
+from engine.runtime.shown import shown
 
 
 class _Part(Evaluations):
@@ -613,6 +614,8 @@ class SciPyODE:
     function : SciPyFunction
         The same as a function of ``(y, t, *args)``.
     """
+
+    __repr__ = shown
 
     def __init__(self, function: SciPyFunction, banded: bool | tuple[int, int] = False) -> None:
         self.function = function
