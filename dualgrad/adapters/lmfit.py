@@ -17,6 +17,9 @@ from engine.jacobian.views.for_scipy import SciPyFunction
 from engine.runtime.cache import Cache
 from engine.runtime.errors import InvalidArgumentError, SymbolicArrayError
 
+WITHOUT = ("ampgo", "basin", "brute", "cobyla", "diff", "dual", "emcee", "nelder", "powell", "shgo")
+"""What methods begin with that take no gradient."""
+SECOND = ("dogleg", "trust-exact", "trust-krylov", "trust-ncg")
 _SLOPES: Cache[Any, Callable[[Any], np.ndarray]] = Cache(
     "slopes of lmfit's expressions", 64, key="names of parameters, expressions, and what these name besides"
 )
@@ -127,9 +130,11 @@ def fit(function: SciPyFunction, params: Any, method: str = "leastsq", args: tup
     """
     import lmfit
 
-    residual = Residual(function, params)
-    slope = {"leastsq": "Dfun"}.get(method, "jac")
-    rule: Any = residual.jacobian
-    if method not in ("leastsq", "least_squares"):
-        rule = lambda p, *more: 2.0 * residual.jacobian(p, *more).T @ residual(p, *more)  # noqa: E731
-    return lmfit.minimize(residual, params, method=method, args=args, **{slope: rule}, **kws)
+    residual, given = Residual(function, params), {}
+    if method.startswith(SECOND):
+        raise InvalidArgumentError(f"lmfit: {method} needs second derivatives, which lmfit hands to it for no bounds")
+    if method in ("leastsq", "least_squares"):
+        given = {"Dfun" if method == "leastsq" else "jac": residual.jacobian}
+    elif not method.startswith(WITHOUT):
+        given["jac"] = lambda p, *more: 2.0 * residual.jacobian(p, *more).T @ residual(p, *more)
+    return lmfit.minimize(residual, params, method=method, args=args, **given, **kws)
