@@ -249,9 +249,12 @@ def _coordinates(names: Sequence[str], values: Mapping[str, np.ndarray]) -> Iter
 
 
 def _wrong(
-    function: Callable[[Mapping[str, np.ndarray]], float], values: Mapping[str, np.ndarray], name: str,
-    index: tuple[int, ...], got: float,
-) -> str | None:  # fmt: skip
+    function: Callable[[Mapping[str, np.ndarray]], float],
+    values: Mapping[str, np.ndarray],
+    name: str,
+    index: tuple[int, ...],
+    got: float,
+) -> str | None:
     """What is wrong with a derivative; None if nothing is known to be."""
     if not np.isfinite(got):
         return None
