@@ -17,6 +17,9 @@ from engine.jacobian.views.for_scipy import SciPyFunction
 from engine.runtime.cache import Cache
 from engine.runtime.errors import InvalidArgumentError, SymbolicArrayError
 
+WITHOUT = ("ampgo", "basin", "brute", "cobyla", "diff", "dual", "emcee", "nelder", "powell", "shgo")
+"""Beginnings of methods that take no gradient."""
+SECOND = ("dogleg", "trust-exact", "trust-krylov", "trust-ncg")
 _SLOPES: Cache[Any, Callable[[Any], np.ndarray]] = Cache(
     "slopes of lmfit's expressions", 64, key="names of parameters, expressions, and what these name besides"
 )
@@ -35,7 +38,7 @@ class Residual:
     def __init__(self, function: SciPyFunction, params: Any) -> None:
         self.function = function.like(format="dense", fixed_pattern=False)
         self.names = sorted(function.unpacked(function.x0))
-        self._made: dict[Any, Any] = {}
+        self._made: Cache[Any, Any] = Cache("columns of lmfit's parameters", 64, key="names of parameters, expressions")
         if sorted(params) != self.names:
             raise InvalidArgumentError(f"lmfit: the function takes {self.names}; got parameters {sorted(params)}")
 
@@ -52,15 +55,13 @@ class Residual:
         given = tuple([name for name, expression, _ in told if not expression])
         free = tuple([name for name, expression, varies in told if varies and not expression])
         key = free, given, tied
-        if key not in self._made:
+        kept = self._made.get(key)
+        if kept is None:
             columns = [[self.names.index(name) for name in names] for names in (free, [name for name, _ in tied])]
-            self._made[key] = *columns, _slopes_of(params, *key) if tied and free else None
-        own, others, slopes = self._made[key]
+            kept = self._made.put(key, (*columns, _slopes_of(params, *key) if tied and free else None))
+        own, others, slopes = kept
         found = whole.take(own, 1)
         return found if slopes is None else found + whole.take(others, 1) @ slopes(values)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_made": {}}
 
 
 def _slopes_of(params: Any, free: Any, given: Any, tied: Any) -> Callable[[Any], np.ndarray]:
@@ -127,9 +128,11 @@ def fit(function: SciPyFunction, params: Any, method: str = "leastsq", args: tup
     """
     import lmfit
 
-    residual = Residual(function, params)
-    slope = {"leastsq": "Dfun"}.get(method, "jac")
-    rule: Any = residual.jacobian
-    if method not in ("leastsq", "least_squares"):
-        rule = lambda p, *more: 2.0 * residual.jacobian(p, *more).T @ residual(p, *more)  # noqa: E731
-    return lmfit.minimize(residual, params, method=method, args=args, **{slope: rule}, **kws)
+    residual, given = Residual(function, params), {}
+    if method.startswith(SECOND):
+        raise InvalidArgumentError(f"lmfit: {method} needs second derivatives, which lmfit hands to it for no bounds")
+    if method in ("leastsq", "least_squares"):
+        given = {"Dfun" if method == "leastsq" else "jac": residual.jacobian}
+    elif not method.startswith(WITHOUT):
+        given["jac"] = lambda p, *more: 2.0 * residual.jacobian(p, *more).T @ residual(p, *more)
+    return lmfit.minimize(residual, params, method=method, args=args, **given, **kws)

@@ -271,8 +271,9 @@ def test_adjoints_within_a_limit_have_the_same_bits(method: str, end: float) -> 
     def slopes(**limit: Any) -> Any:
         return [g.numpy() for g in T.grad(lambda *a: loss(*a, **limit), argnums=(0, 1))(np.linspace(0.1, 1, 30), 1.2)]
 
-    for max_bytes in (80_000, 300_000, 10**8):
-        for a, b in zip(slopes(), slopes(max_bytes=max_bytes), strict=True):
+    expected = slopes()
+    for max_bytes in (80_000, 10**8):
+        for a, b in zip(expected, slopes(max_bytes=max_bytes), strict=True):
             np.testing.assert_array_equal(a, b)
     function = tf.function(T.grad(lambda y: loss(y, 1.2, max_bytes=80_000)))
     start = tf.constant(np.linspace(0.1, 1, 30))

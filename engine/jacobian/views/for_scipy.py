@@ -298,8 +298,10 @@ class SciPyFunction(Shown):
         return self._stored("jac", self._with_complex(jacobian), triangle)
 
     def grad(self, x: Any, *args: Any, **kwargs: Any) -> np.ndarray:
-        """The gradient of a scalar function at `x`, shape (n,)."""
+        """The gradient of a scalar function, or of one that gives one number, at `x`, shape (n,)."""
         here = self._go(x, args, kwargs)
+        if [y.size for y in here.values] == [1] and not self._is_scalar and not any(here.evaluations.pairs):
+            return np.reshape(self.like(format="dense", fixed_pattern=False).jac(x, *args, **kwargs), -1)
         self._require_scalar("grad")
         return self._gradient(here)
 
