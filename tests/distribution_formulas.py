@@ -62,19 +62,10 @@ class Truth:
     """A distribution: its log density, both tails, the points to look at."""
 
     def __init__(
-        self,
-        logpdf: Formula,
-        cdf: Formula | None = None,
-        sf: Formula | None = None,
-        *,
-        x: Any = _POSITIVE,
-        shapes: Any = ((),),
-        ends: Any = lambda *s: (0, None),
-        slopes: Any = None,
-        kinks: tuple[float, ...] = (),
-        whole: tuple[int, ...] = (),
-        digits: int = 110,
-    ) -> None:
+        self, logpdf: Formula, cdf: Formula | None = None, sf: Formula | None = None, *, x: Any = _POSITIVE,
+        shapes: Any = ((),), ends: Any = lambda *s: (0, None), slopes: Any = None, kinks: tuple[float, ...] = (),
+        whole: tuple[int, ...] = (), digits: int = 110,
+    ) -> None:  # fmt: skip
         self.logpdf, self.cdf, self.sf, self.ends = logpdf, cdf, sf, ends
         self.slopes, self.kinks, self.whole, self.digits = slopes, kinks, whole, digits
         shapes = [s if isinstance(s, tuple) else (s,) for s in shapes]

@@ -189,12 +189,9 @@ def steps(
 
 
 def _round(
-    every: Sequence[tuple[str, str]],
-    clean: Clean,
-    rng: random.Random,
-    several: int,
+    every: Sequence[tuple[str, str]], clean: Clean, rng: random.Random, several: int,
     ways: Sequence[Callable[[Ask], Any]],
-) -> Iterator[tuple[int, list[Stale]]]:
+) -> Iterator[tuple[int, list[Stale]]]:  # fmt: skip
     """Some objects are made anew, asked, and asked again after each of many changes."""
     clear_caches()
     all_reads = sorted({read for _, read in every})

@@ -101,14 +101,9 @@ def replayed_at_once() -> Iterator[None]:
 
 
 def run_on_tape(
-    program: Program,
-    values: Mapping[str, np.ndarray],
-    keys: Sequence[str],
-    wrap: Callable[..., Any] | None = None,
-    watched: bool = False,
-    one_by_one: bool = False,
-    variables: dict[str, Any] | None = None,
-) -> Results:
+    program: Program, values: Mapping[str, np.ndarray], keys: Sequence[str], wrap: Callable[..., Any] | None = None,
+    watched: bool = False, one_by_one: bool = False, variables: dict[str, Any] | None = None,
+) -> Results:  # fmt: skip
     """Values and derivatives by a tape; with `watched`, all of it recorded by another one; `variables` are kept."""
     fn = compiled(program)
 
@@ -193,14 +188,9 @@ def _second(program: Program, start: Callable[[], Any], call: Callable[..., Any]
 
 
 def run_in_graph(
-    program: Program,
-    values: Mapping[str, np.ndarray],
-    keys: Sequence[str],
-    reference: Results,
-    unknown: bool = False,
-    first: Mapping[str, np.ndarray] | None = None,
-    tape: bool = False,
-) -> Results:
+    program: Program, values: Mapping[str, np.ndarray], keys: Sequence[str], reference: Results,
+    unknown: bool = False, first: Mapping[str, np.ndarray] | None = None, tape: bool = False,
+) -> Results:  # fmt: skip
     """Values and derivatives by a session, which has run with the values `first` before, if given."""
     tf = graph_api
     fn = compiled(program)

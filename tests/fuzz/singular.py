@@ -249,12 +249,9 @@ def _coordinates(names: Sequence[str], values: Mapping[str, np.ndarray]) -> Iter
 
 
 def _wrong(
-    function: Callable[[Mapping[str, np.ndarray]], float],
-    values: Mapping[str, np.ndarray],
-    name: str,
-    index: tuple[int, ...],
-    got: float,
-) -> str | None:
+    function: Callable[[Mapping[str, np.ndarray]], float], values: Mapping[str, np.ndarray], name: str,
+    index: tuple[int, ...], got: float,
+) -> str | None:  # fmt: skip
     """What is wrong with a derivative; None if nothing is known to be."""
     if not np.isfinite(got):
         return None
