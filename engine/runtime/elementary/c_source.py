@@ -56,14 +56,8 @@ for _name, _operator in {"lshift": "<<", "rshift": ">>"}.items():
 class Machine:
     """Writes steps down, each once, for so many vectors side by side.
 
-    Parameters
-    ----------
-    ways : int
-    rare : dict
-        By function that is rarely called: its name, its number of operands, and its text.
-    form : Format
-    single : bool
-        Whether results are rounded to single precision.
+    `rare` has the functions that are rarely called: by function, its name and its text. Results are rounded to single
+    precision if it is `single`.
     """
 
     def __init__(

@@ -46,30 +46,20 @@ _LOG2_E = 1.4426950408889634
 
 
 class Function(NamedTuple):
-    """A function, and what a ufunc of it has to know.
-
-    Attributes
-    ----------
-    steps : callable
-        ``steps(machine, *operands)``.
-    operands : int
-    numpy : str
-        NumPy's ufunc of the same name, which does the dtypes that are not written here; "" if it has none.
-    has_pole : bool
-        Whether an infinite result for finite operands is a pole, not an overflow.
-    underflows : bool
-        Whether a result that is too small for a normal number is an underflow; else it is near the operand.
-    short : callable, optional
-        ``short(machine, *operands)`` in single precision, and where it does not hold, which is computed in double
-        precision instead; or False. If it can be too small for any number, where it is so, too.
-    """
+    """A function, and what a ufunc of it has to know."""
 
     steps: Callable[..., Any]
+    """``steps(machine, *operands)``."""
     operands: int
     numpy: str
+    """NumPy's ufunc of the same name, which does the dtypes that are not written here; "" if it has none."""
     has_pole: bool
+    """Whether an infinite result for finite operands is a pole, not an overflow."""
     underflows: bool
-    short: Callable[..., Any] | None = None
+    """Whether a result that is too small for a normal number is an underflow; else it is near the operand."""
+    short: Callable[..., Any] | None
+    """``short(machine, *operands)`` in single precision, if there is: the value, and where it does not hold, which is
+    computed in double precision instead, or False. If it can be too small for any number, where it is so, too."""
 
 
 # ---- exponentials ----------------------------------------------------------------------------------------------------
@@ -629,36 +619,19 @@ def pow(m: Any, x: Any, y: Any) -> Any:
     return m.rarely(odd, elsewhere, (x, y, exponent), _power(m, x, 0.0, exponent))
 
 
-_FUNCTIONS = {
-    "exp": Function(exp, 1, "exp", False, True),
-    "exp2": Function(exp2, 1, "exp2", False, True),
-    "expm1": Function(expm1, 1, "expm1", False, False),
-    "log": Function(log, 1, "log", True, False),
-    "log2": Function(log2, 1, "log2", True, False),
-    "log10": Function(log10, 1, "log10", True, False),
-    "log1p": Function(log1p, 1, "log1p", True, False),
-    "tanh": Function(tanh, 1, "tanh", False, False),
-    "sinh": Function(sinh, 1, "sinh", False, False),
-    "cosh": Function(cosh, 1, "cosh", False, False),
-    "sin": Function(sin, 1, "sin", False, False),
-    "cos": Function(cos, 1, "cos", False, False),
-    "tan": Function(tan, 1, "tan", False, False),
-    "arcsin": Function(arcsin, 1, "arcsin", False, False),
-    "arccos": Function(arccos, 1, "arccos", False, False),
-    "arctan": Function(arctan, 1, "arctan", False, False),
-    "arcsinh": Function(arcsinh, 1, "arcsinh", False, False),
-    "arccosh": Function(arccosh, 1, "arccosh", False, False),
-    "arctanh": Function(arctanh, 1, "arctanh", True, False),
-    "cbrt": Function(cbrt, 1, "cbrt", False, False),
-    "hypot": Function(hypot, 2, "hypot", False, False),
-    "arctan2": Function(arctan2, 2, "arctan2", False, False),
-    "pow": Function(pow, 2, "power", True, True),
-    "erf": Function(erf, 1, "", False, False),
-    "erfc": Function(erfc, 1, "", False, True),
-    "ndtr": Function(ndtr, 1, "", False, True),
-    "sigmoid": Function(sigmoid, 1, "", False, True),
-    "softplus": Function(softplus, 1, "", False, True),
-    "log_sigmoid": Function(log_sigmoid, 1, "", False, True),
-}
-FUNCTIONS = {name: each._replace(short=getattr(short_steps, name, None)) for name, each in _FUNCTIONS.items()}
+_STEPS = (
+    *(exp, exp2, expm1, log, log2, log10, log1p, tanh, sinh, cosh, sin, cos, tan, arcsin, arccos, arctan),
+    *(arcsinh, arccosh, arctanh, cbrt, hypot, arctan2, pow, erf, erfc, ndtr, sigmoid, softplus, log_sigmoid),
+)
+_NUMPY = {"pow": "power", **dict.fromkeys(("erf", "erfc", "ndtr", "sigmoid", "softplus", "log_sigmoid"), "")}
+_POLES = (log, log2, log10, log1p, arctanh, pow)
+_UNDERFLOWS = (exp, exp2, pow, erfc, ndtr, sigmoid, softplus, log_sigmoid)
+
+
+def _function(name: str, steps: Callable[..., Any]) -> Function:
+    operands, short = steps.__code__.co_argcount - 1, getattr(short_steps, name, None)
+    return Function(steps, operands, _NUMPY.get(name, name), steps in _POLES, steps in _UNDERFLOWS, short)
+
+
+FUNCTIONS = {steps.__name__: _function(steps.__name__, steps) for steps in _STEPS}
 """By name."""

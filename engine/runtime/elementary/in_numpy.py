@@ -71,13 +71,7 @@ class Arrays:
 
 
 class Elementary:
-    """An elementary function, called as NumPy's ufuncs are.
-
-    Parameters
-    ----------
-    name : str
-    function : Function
-    """
+    """An elementary function, called as NumPy's ufuncs are."""
 
     signature, nout = None, 1
 

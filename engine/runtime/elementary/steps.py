@@ -7,24 +7,16 @@ from typing import Any, NamedTuple
 
 
 class Format(NamedTuple):
-    """How numbers are held.
-
-    Attributes
-    ----------
-    name : str
-    width, places : int
-        Bits, and those of them behind the point.
-    magic : float
-        Added to a number, it leaves no digits behind the point; the last bits then are those of an integer.
-    high : int
-        The bits of a number that leave it so few digits that a product of two such numbers is exact.
-    """
+    """How numbers are held."""
 
     name: str
     width: int
     places: int
+    """Bits, and those of them behind the point."""
     magic: float
+    """Added to a number, it leaves no digits behind the point; the last bits then are those of an integer."""
     high: int
+    """The bits of a number that leave it so few digits that a product of two such numbers is exact."""
 
     @property
     def sign(self) -> int:
