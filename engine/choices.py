@@ -47,17 +47,8 @@ Map = Callable[[Any], Any]
 class Mask:
     """A mask that is nonzero where an element was chosen: found when somebody asks, and kept.
 
-    Parameters
-    ----------
-    find : callable
-        ``find()`` is a value of the cotangent's dtype, which broadcasts to it.
-    spread : callable, optional
-        From that value, as ones and zeros, to one of the cotangent's shape; None if it has that shape.
-
-    Attributes
-    ----------
-    is_binary : bool
-        Whether what is found is ones and zeros; `find` may say so.
+    ``find()`` is a value of the cotangent's dtype, which broadcasts to it; it may say that this is ones and zeros
+    (`is_binary`). `spread` maps that value, as ones and zeros, to one of the cotangent's shape; None if it has that.
     """
 
     __slots__ = ("_find", "_found", "_small", "_spread", "is_binary")
@@ -86,30 +77,19 @@ class Mask:
         return small if shape_of(small) == shape_of(like) else broadcast_like(cast_like(small, like), like)
 
 
+@dataclass(eq=False, slots=True)
 class Choice:
-    """Which elements of a cotangent (or tangent) were chosen.
+    """Which elements of a cotangent (or tangent) were chosen."""
 
-    Attributes
-    ----------
-    fixed : Mask, optional
-        What ops chose: the rest is zero for all values near these as well.
-    seeded : Mask, optional
-        What is chosen by ops and by the zeros of a seed, too. Such a zero may have a derivative, which must not be
-        lost.
-    of : value, optional
-        The cotangent whose zeros are all that `seeded` says.
-    uniform : bool
-        Whether all elements were chosen or none, and the masks are single numbers. Then a NaN that is to be zero may
-        spread: all else is to be zero, too.
-    """
-
-    __slots__ = ("fixed", "of", "seeded", "uniform")
-
-    def __init__(self, fixed: Mask | None, seeded: Mask | None, of: Any = None, uniform: bool = False) -> None:
-        self.fixed = fixed
-        self.seeded = seeded
-        self.of = of
-        self.uniform = uniform
+    fixed: Mask | None
+    """What ops chose: the rest is zero for all values near these as well."""
+    seeded: Mask | None
+    """What is chosen by ops and by the zeros of a seed, too. Such a zero may have a derivative, which stays."""
+    of: Any = None
+    """The cotangent whose zeros are all that `seeded` says."""
+    uniform: bool = False
+    """Whether all elements were chosen or none, and the masks are single numbers. Then a NaN that is to be zero may
+    spread: all else is to be zero, too."""
 
     def through(self, ct: Any, rule: Map, spread: Map | None = None, uniform: bool = False) -> Choice:
         """The elements chosen of ``rule(ct)``, for a rule that moves or adds up elements; `spread` as for a `Mask`."""
@@ -146,23 +126,14 @@ def _either(a: Mask, b: Mask, total: Any) -> Mask:
     return mask
 
 
+@dataclass(eq=False, slots=True)
 class Part:
-    """A cotangent (or tangent) some elements of which may not have been chosen.
+    """A cotangent (or tangent) some elements of which may not have been chosen."""
 
-    Attributes
-    ----------
-    value : value
-    choice : Choice
-    settled : bool
-        Whether `value` is zero already where nothing was chosen; else `choice` has to be applied.
-    """
-
-    __slots__ = ("choice", "settled", "value")
-
-    def __init__(self, value: Any, choice: Choice, settled: bool) -> None:
-        self.value = value
-        self.choice = choice
-        self.settled = settled
+    value: Any
+    choice: Choice
+    settled: bool
+    """Whether `value` is zero already where nothing was chosen; else `choice` has to be applied."""
 
 
 def part(value: Any, choice: Choice | None, settled: bool = True) -> Any:
@@ -217,15 +188,10 @@ def settled_all(x: Any) -> Any:
 
 
 class Settled(tuple[Any, ...]):
-    """Cotangents or tangents of several values, zero where nothing was chosen.
-
-    Attributes
-    ----------
-    whole : frozenset of int
-        Those whose zeros are numbers like others: nothing was left out on the way.
-    """
+    """Cotangents or tangents of several values, zero where nothing was chosen."""
 
     whole: frozenset[int]
+    """Those whose zeros are numbers like others: nothing was left out on the way."""
 
 
 def settled_each(xs: Sequence[Any]) -> Settled:
@@ -356,21 +322,14 @@ def valued(x: Any, rule: Map, fit: Map) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The elements of a result that are made of certain elements of a cotangent.
-
-    Attributes
-    ----------
-    small : callable
-        From a mask of the cotangent to what is nonzero where the result is made of an element in it.
-    spread : callable, optional
-        From there to the shape of the result (see `Mask`).
-    uniform : bool
-        Whether all of the result is made of all of the cotangent; `small` gives one number.
-    """
+    """The elements of a result that are made of certain elements of a cotangent."""
 
     small: Map
+    """From a mask of the cotangent to what is nonzero where the result is made of an element in it."""
     spread: Map | None = None
+    """From there to the shape of the result (see `Mask`)."""
     uniform: bool = False
+    """Whether all of the result is made of all of the cotangent; `small` gives one number."""
 
 
 def _reach(rule: Any, node: Node, i: int, out: Any, operands: Sequence[Any], back: bool) -> Reach | None:

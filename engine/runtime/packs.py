@@ -44,21 +44,7 @@ def parts_of(whole: np.ndarray, shapes: Sequence[tuple[int, ...]]) -> list[np.nd
 
 
 class Pack:
-    """Values that lie one after the other in one array.
-
-    Parameters
-    ----------
-    arrays : sequence of array
-        What the values are at first.
-    shapes : sequence of tuple
-        Of the arrays.
-
-    Attributes
-    ----------
-    whole : array
-    values : list of array
-        Its parts.
-    """
+    """Values, at first those of `arrays`, that lie one after the other in one array (`whole`): its parts (`values`)."""
 
     def __init__(self, arrays: Sequence[np.ndarray], shapes: Sequence[tuple[int, ...]]) -> None:
         # not from the pool, which gives out memory again for what does not stay
