@@ -205,13 +205,6 @@ if __name__ == "__main__":
     assert output(tmp_path, text) == ["[4.0, 9.0]"]
 
 
-def test_files_with_names_of_ours_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "optim.py").write_text("")
-    result = run(tmp_path, "import optim\n")
-    assert result.returncode != 0
-    assert "optim.py" in result.stderr and "Rename it" in result.stderr
-
-
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "dualgrad", "run", str(tmp_path / "no.py")]
     result = subprocess.run(command, cwd=HOME, capture_output=True, text=True, check=False)
