@@ -42,7 +42,7 @@ ORACLES_BIN := $(VENV_ORACLES)/bin
 DOCS_BIN := $(VENV_DOCS)/bin
 SANITIZE_BIN := $(CURDIR)/$(VENV_SANITIZE)/bin
 # What the native executor is built from
-NATIVE := setup.py $(wildcard engine/core/*.[ch] engine/runtime/*.h engine/ops/*.[ch] engine/executor/*.[ch])
+NATIVE := setup.py $(wildcard engine/core/*.[ch] engine/runtime/*.[ch] engine/runtime/elementary/*.[cp]* engine/ops/*.[ch] engine/executor/*.[ch])
 
 # Python compiles a module when it is first imported: most of what is installed never is. Each environment takes the extensions
 # in C that another one compiled (build/extensions, see setup.py).
