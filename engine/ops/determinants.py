@@ -184,10 +184,10 @@ cofactor = general(
 
 def _with_nan(out: Any, x: Any) -> Any:
     """The results, but NaN for a matrix that holds a NaN: beside a column of zeros LAPACK does not meet it."""
-    nan = np.asarray(np.nan, out.dtype)
-    return np.where(np.logical_or.reduce(np.not_equal(x, x), axis=(-2, -1)), nan, out)[()]
+    return np.where(np.logical_or.reduce(np.not_equal(x, x), axis=(-2, -1)), np.asarray(np.nan, out.dtype), out)[()]
 
 
+@np.errstate(all="ignore")
 def _det_kernel(x: Any) -> Any:
     return call("small_det", x) if is_small(x) else _with_nan(numpy_linalg.det(x), x)
 
@@ -237,6 +237,7 @@ def det(input: Any) -> Operand:
 LOG_2 = elementary.log(2.0)
 
 
+@np.errstate(all="ignore")
 def _slogdet_kernel(x: Any) -> tuple[Operand, ...]:
     if is_small(x):
         number, exponent = call("small_det_parts", x)
@@ -247,8 +248,7 @@ def _slogdet_kernel(x: Any) -> tuple[Operand, ...]:
 
 
 def _slogdet_abstract(x: Aval) -> tuple[Aval, Aval]:
-    out = scalar_abstract("slogdet")(x)
-    return out, out
+    return (scalar_abstract("slogdet")(x),) * 2
 
 
 def _slogdet_vjp(ct: Any, out: Any, x: Any) -> Operand:
