@@ -96,7 +96,7 @@ LAST = [
     lambda x: chain(x)[-1],
     lambda x: chain(x)[0] * heat(x)[5],
     lambda x: reduce_sum(heat(x)[-2:] * wave(x)[:2]),
-    lambda x: reduce_sum(rows_apart(x)[-1]),
+    lambda x: reduce_sum(rows_apart(x)[-1] * x[0]),
     lambda x: rows_apart(x)[1, 2:3],
     lambda x: mixed(x)[-1] / x[0, 0],
     lambda x: -(x * chain(x))[..., -1],
