@@ -17,9 +17,10 @@ from engine.gradient_tape import GradientTape
 from engine.jacobian.views.results import vectors_like
 from engine.ops.creation import zeros_like
 from engine.powers import with_powers
+from engine.runtime.faces import Shown
 
 
-class ForwardAccumulator:
+class ForwardAccumulator(Shown):
     """Products of Jacobians with vectors, of what is computed inside the ``with`` block.
 
     Parameters

@@ -20,6 +20,7 @@ from dualgrad.files.protos import (
 )
 from dualgrad.files.saver import checkpoint_name, restored_values
 from engine.core.detach import effect
+from engine.runtime.faces import Shown
 from optim.keras_optimizer import KerasOptimizer
 from optim.slots import Stateful
 from tape_api import optimizer_files
@@ -29,7 +30,7 @@ from tape_api.trackable import Container, children, trackable, walk
 from tape_api.variable import Variable
 
 
-class Checkpoint:
+class Checkpoint(Shown):
     """A group of objects that are saved together.
 
     Parameters
@@ -206,7 +207,7 @@ def tensors_of_objects(top: Any) -> dict[str, Any]:
     return values
 
 
-class CheckpointManager:
+class CheckpointManager(Shown):
     """Keeps the newest checkpoints of a folder.
 
     Parameters

@@ -18,6 +18,7 @@ from engine.core.detach import effect
 from engine.core.value import shape_of
 from engine.core.variable import Variable
 from engine.runtime.errors import InvalidArgumentError, NotFoundError
+from engine.runtime.faces import Shown
 from engine.runtime.public_names import methods_of
 
 
@@ -107,7 +108,7 @@ def check_fits(reader: checkpoints.CheckpointReader, key: str, variable: Any, sa
 
 
 @methods_of("Saver")
-class BaseSaver:
+class BaseSaver(Shown):
     """Saves variables to checkpoints, restores them, and removes old checkpoints.
 
     A front end adds where variables come from, how they are read and how they are set.

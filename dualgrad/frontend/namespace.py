@@ -63,13 +63,6 @@ def _loaded(front_end: str, waiting: Waiting) -> Any:
     if key in _MADE:
         return _MADE[key]
     value = loaded(what)
-    from engine.runtime.packages import PACKAGES
-    from engine.runtime.shown import shown
-
-    for each in vars(value).values() if isinstance(value, ModuleType) else (value,):
-        bare = isinstance(each, type) and each.__repr__ is object.__repr__  # type: ignore[comparison-overlap]
-        if bare and each.__module__.partition(".")[0] in PACKAGES:
-            each.__repr__ = shown
     if waiting.lifted or (what.startswith(OPS) and _is_operation(value)):
         # of two threads that come here at once, the later one takes what the first one made
         return _MADE.setdefault(key, foundation.public(value, waiting.first))

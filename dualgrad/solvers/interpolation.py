@@ -27,6 +27,7 @@ from engine.ops.slicing import getitem
 from engine.ops.solve import solve
 from engine.ops.sorting import searchsorted
 from engine.runtime.errors import InvalidArgumentError, ShapeError, UnimplementedError
+from engine.runtime.faces import Shown
 
 
 def _knots(x: Any, name: str) -> Any:
@@ -56,7 +57,7 @@ def _moved(y: Any, axis: int, n: int, name: str) -> tuple[Any, tuple[int, ...]]:
     return reshape(y, [n, -1]), shape[1:]
 
 
-class PPoly:
+class PPoly(Shown):
     """Piecewise polynomials, as `scipy.interpolate.PPoly`: the base of all splines here.
 
     Parameters

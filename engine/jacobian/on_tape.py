@@ -30,6 +30,7 @@ from engine.jacobian.plan_cache import blocks_of, compiled_for, gives_arrays
 from engine.jacobian.planning.memory_limit import check_batch_room
 from engine.jacobian.planning.plan import Options, Plan, plan_for
 from engine.jacobian.second import (
+    UnknownShapesError,
     compiled_hessian,
     compiled_product,
     compiled_pull,
@@ -487,7 +488,11 @@ class TapeDerivatives:
         """The plan for the Hessian and its blocks."""
         wanted = self._watched(flat)
         if gives_arrays([*targets, *wanted]):
-            what, values = self._compiled(targets, wanted, options, compiled_hessian)
+            try:
+                what, values = self._compiled(targets, wanted, options, compiled_hessian)
+            except UnknownShapesError:
+                nodes, gradients = self._gradients(targets, wanted)
+                what, values = compiled_for(nodes, wanted, gradients, options)
             return what.plan, what(*values)
         nodes, gradients = self._gradients(targets, wanted)
         path = Path(with_slopes(nodes), wanted, gradients)

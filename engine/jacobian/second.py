@@ -39,15 +39,19 @@ from engine.ops.compare import cast
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape, transpose
 from engine.reverse import reverse
+from engine.runtime.errors import ShapeError
 from engine.slopes import with_slopes
+
+
+class UnknownShapesError(ShapeError):
+    """Raised if shapes in the gradient follow from contents, which programs leave open: evaluate it and record that."""
 
 
 def compiled_hessian(path: Path, options: Options, sparsity: Any) -> ClosedFunction:
     """The closed function for the blocks of the Hessian of the sum of all targets, of the values on the path."""
     mirror, _, _, second, numbers = _differentiated(path)
     with paused():
-        if not all(aval_of(x).is_static for x in second.values):
-            second = _as_one_node(second)
+        second = second if _is_static(second) else _as_one_node(second)
         plan = plan_for(second, options, sparsity)
         blocks = evaluate(plan, second)
     # whatever was looked at: contents that ops compute are known from those of the path
@@ -63,8 +67,19 @@ def compiled_hessian(path: Path, options: Options, sparsity: Any) -> ClosedFunct
 def second_path(path: Path) -> Path:
     """The path to the gradients of the sum of all targets; as much is known of the values as on the path given."""
     second = _differentiated(path)[3]
-    are_known = all(aval_of(x).is_static for x in second.values)
-    return second if are_known or not isinstance(path.values[0], EagerTensor) else _recorded(path)[3]
+    return second if _is_static(second) or not isinstance(path.values[0], EagerTensor) else _recorded(path)[3]
+
+
+def _is_static(path: Path) -> bool:
+    return all(aval_of(x).is_static for x in path.values)
+
+
+def recorded_gradients(
+    nodes: Sequence[Node], sources: Sequence[Any], targets: Sequence[Any]
+) -> tuple[list[Node], list[Any]]:
+    """The nodes with those that compute the gradients of the sum of all targets, and these gradients, from arrays."""
+    walk, gradients = _walk_of(Path(nodes, sources, targets))
+    return [*nodes, *walk.nodes], gradients
 
 
 class _Whole(Recipe):
@@ -83,9 +98,12 @@ def _as_one_node(path: Path) -> Path:
     """A path whose nodes are one: what has a shape that follows from contents (of a loop's steps, say) is within it."""
     made = {id(out) for node in path.nodes for out in node.outputs}
     sources, targets = ([path.values[slot] for slot in side] for side in (path.sources, path.targets))
-    given = {id(x): x for x in (*sources, *[x for node in path.nodes for x in node.inputs]) if id(x) not in made}
+    inputs = (*sources, *targets, *[x for node in path.nodes for x in node.inputs])
+    given = {id(x): x for x in inputs if id(x) not in made}
     constants = {k: a for k, a in ((k, constant_value(x)) for k, x in given.items()) if a is not None}
     taken = {k: x for k, x in given.items() if k not in constants}
+    if (unknown := next((x for x in taken.values() if not aval_of(x).is_static), None)) is not None:
+        raise UnknownShapesError(f"hessian: the shape of {unknown!r} follows from contents")
 
     def inlined(body: Any, values: Sequence[Any]) -> list[Any]:
         of = dict(zip(taken, values, strict=True)) | {k: body.constant(a) for k, a in constants.items()}

@@ -27,8 +27,9 @@ class Shown:
     __slots__ = ()
 
     def _shown(self) -> Mapping[str, Any]:
-        """The facts that are said, by name."""
-        raise NotImplementedError
+        """The facts that are said, by name: some attributes, of arrays dtype and shape, of groups how many."""
+        facts = [(name.strip("_"), _fact(value)) for name, value in self.__dict__.items()]
+        return dict([fact for fact in facts if fact[1]][:8])
 
     def _picture(self) -> str:
         """A picture beneath the table, in HTML; none by default."""
@@ -41,6 +42,16 @@ class Shown:
     def _repr_html_(self) -> str:
         rows = [(name, str(value)) for name, value in self._shown().items()]
         return f"<div><b>{escape(type(self).__name__)}</b>{as_table(rows)}{self._picture()}</div>"
+
+
+def _fact(value: Any) -> str:
+    if isinstance(value, (str, bool, int, float, complex)):
+        return repr(value)[:80]
+    if isinstance(value, (list, tuple, dict, set)):
+        return f"{len(value)} in all" if value else ""
+    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    known = isinstance(shape, tuple) and dtype is not None and not callable(dtype)
+    return f"{getattr(dtype, 'name', dtype)}{shape}" if known else ""
 
 
 def as_table(rows: Iterable[Iterable[str]], head: Iterable[str] = ()) -> str:

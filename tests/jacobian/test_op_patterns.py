@@ -26,7 +26,6 @@ DENSE = {
     "deferred_op": "a subprogram",
     "pull_varying_op": "a subprogram",
     "spread_op": "a subprogram",
-    "while_saving_op": "a subprogram",
 }
 """Ops without a rule, and why."""
 

@@ -14,12 +14,14 @@ from engine.core.aval import Aval
 from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.detach import is_raised_by_user, refusal
 from engine.core.eager import EagerTensor
+from engine.core.op import Node
 from engine.core.python_state import State, Unknown, state_of
 from engine.core.tape import Tape, paused
 from engine.core.value import Value, aval_of, dtype_of
 from engine.core.variable import tracked_value
 from engine.jacobian.plan_cache import compiled_for
 from engine.jacobian.planning.plan import Options
+from engine.jacobian.second import UnknownShapesError, recorded_gradients
 from engine.jacobian.structure.path import Path, contents_besides
 from engine.jacobian.views.points import argument_of, result_of
 from engine.jacobian.views.unimplemented import check_all_implemented
@@ -227,7 +229,7 @@ class Recorded(Evaluations):
         if ends is not None:
             targets = [targets[ends[0]]]
             sources = sources if ends[1] is None else [sources[ends[1]]]
-        return compiled_for(self._tape.nodes, sources, targets, options, sparsity, make)
+        return _compiled(self._tape.nodes, sources, targets, options, sparsity, make)
 
     def weighted(self, make: Make, options: Options, weights: Sequence[Any]) -> Derived:
         """The same for the weighted sum, which is recorded in addition."""
@@ -237,7 +239,7 @@ class Recorded(Evaluations):
         pairs = [(y, EagerTensor(w)) for y, w in zip(self._targets, weights, strict=True) if w is not None]
         sums = self._recorded(lambda: [reduce_sum(y * w) for y, w in pairs])
         nodes, self._tape.nodes = self._tape.nodes, before
-        return compiled_for(nodes, self._sources, sums, options, None, make)
+        return _compiled(nodes, self._sources, sums, options, None, make)
 
     def paths(self, target: int | None = None) -> Iterator[Path | None]:
         """The recording, or one for each way that Python's decisions allow.
@@ -286,6 +288,17 @@ class Recorded(Evaluations):
         with paused():
             self._tape.start()
             return function()
+
+
+def _compiled(
+    nodes: Sequence[Node], sources: list[Any], targets: list[Any], options: Options, sparsity: Any, make: Make
+) -> Derived:
+    """A derivative; the Hessian of what has shapes that follow from contents is made of gradients at this point."""
+    try:
+        return compiled_for(nodes, sources, targets, options, sparsity, make)
+    except UnknownShapesError:
+        nodes, targets = recorded_gradients(nodes, sources, targets)
+        return compiled_for(nodes, sources, targets, options, sparsity)
 
 
 _MOST_WAYS = 64

@@ -41,7 +41,6 @@ from engine.jacobian.views.results import Format, Mode, options_for, pattern_giv
 from engine.jacobian.views.sparse_gradient import SPARSE_GRADIENTS, Products, as_derivative, require_no_dense_method
 from engine.runtime.errors import InvalidArgumentError, SymbolicArrayError, UnimplementedError
 from engine.runtime.faces import Shown
-from engine.runtime.shown import shown
 
 
 class _Part(Evaluations):
@@ -606,7 +605,7 @@ def _is_spread(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     return len(own) == len(shape) and all(n in (1, m) for n, m in zip(own, shape, strict=True))
 
 
-class SciPyODE:
+class SciPyODE(Shown):
     """The right-hand side of ``dy/dt = f(t, y)`` and its Jacobian for `scipy.integrate`: made by `for_ode`.
 
     Attributes
@@ -616,8 +615,6 @@ class SciPyODE:
     function : SciPyFunction
         The same as a function of ``(y, t, *args)``.
     """
-
-    __repr__ = shown
 
     def __init__(self, function: SciPyFunction, banded: bool | tuple[int, int] = False) -> None:
         self.function = function
