@@ -82,9 +82,9 @@ class Choice:
     """Which elements of a cotangent (or tangent) were chosen."""
 
     fixed: Mask | None
-    """What ops chose: the rest is zero for all values near these as well."""
+    """The elements that ops chose: the rest is zero for all values near these as well."""
     seeded: Mask | None
-    """What is chosen by ops and by the zeros of a seed, too. Such a zero may have a derivative, which stays."""
+    """Those that ops and the zeros of a seed chose. Such a zero may have a derivative, which stays."""
     of: Any = None
     """The cotangent whose zeros are all that `seeded` says."""
     uniform: bool = False

@@ -203,8 +203,8 @@ def test_modules_fit_in_the_head(folder: str) -> None:
 
 
 BUDGETS = {
-    "engine": 71_100, "dualgrad": 63_710, "graph_api": 21_950, "tape_api": 13_870, "bench": 9_800, "optim": 5_650,
-    "tests": 97_900,
+    "engine": 69_150, "dualgrad": 63_100, "graph_api": 21_150, "tape_api": 13_710, "bench": 9_795, "optim": 5_590,
+    "tests": 95_550,
 }  # fmt: skip
 """Lines of Python that a folder may have, stubs apart. They only fall: who adds takes away elsewhere."""
 
