@@ -190,7 +190,11 @@ class OpByOp:
             if self.comparison.portable and not value.since:
                 judgement = _equal(value.array, theirs)
             else:
-                judgement = judged(value.array, theirs, value.wide, _largest(theirs), 4.0, max(value.since, 4.0))
+                # what is added up may cancel: the scale is that of what it held before, too
+                before = self.step["before"].get(handle.name)
+                known = before is not None and self.golden.holds(before)
+                scale = max(_largest(theirs), _largest(self.golden.array(before)) if known else 0.0)
+                judgement = judged(value.array, theirs, value.wide, scale, 4.0, max(value.since, 4.0))
             row = self.comparison.row(f"variable {handle.name}")
             row.steps, row.equal = row.steps + 1, row.equal + (judgement.units == 0)
             row.worst, row.allowed = max(row.worst, judgement.units), max(row.allowed, judgement.allowed)
