@@ -437,7 +437,7 @@ from engine.ops import {module}
 kernel = {module}.{op}.kernel
 def rounded(*args, **kw):
     x = kernel(*args, **kw)
-    return np.nextafter(x, np.inf) if x.dtype == np.float64 else x
+    return np.where(x.view(np.int64) & 4, np.nextafter(x, np.inf), x) if x.dtype == np.float64 else x
 object.__setattr__({module}.{op}, "kernel", rounded)
 sys.exit(main(["record", "-o", "R", "model.py"]))
 """
@@ -452,8 +452,11 @@ def test_only_products_may_be_rounded_otherwise_on_another_machine(
 ) -> None:
     (tmp_path / "model.py").write_text(
         "import numpy as np\nimport tensorflow as tf\nx = tf.placeholder(tf.float64, [4, 4])\n"
-        "y = tf.add(tf.tanh(tf.lgamma(x)), x)\nz = tf.reduce_sum(tf.exp(y))\n"
-        "with tf.Session() as sess:\n    print(sess.run([y, z, tf.gradients(z, x)[0]], "
+        # of later runs results are recorded only, behind a difference that cancels
+        "y = tf.add(tf.tanh(tf.lgamma(x)), x)\n"
+        "z = tf.reduce_sum(tf.exp(y))\nslope, = tf.gradients(z, x)\n"
+        "change = 2.0 * (tf.lgamma(x) - tf.lgamma(x + 1e-6))\n"
+        "with tf.Session() as sess:\n    for _ in range(12):\n        print(sess.run([y, z, change, slope], "
         "{x: np.arange(1.0, 17.0).reshape(4, 4) / 5}))\n"
     )
     home = {**os.environ, "PYTHONPATH": str(HOME), "DUALGRAD_NATIVE": "0"}
@@ -461,9 +464,8 @@ def test_only_products_may_be_rounded_otherwise_on_another_machine(
     subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=home, check=True, capture_output=True)
     found = compared(tmp_path, str(elsewhere(tmp_path / "R", tmp_path)))
     assert found["verdict"] == verdict, found["differences"]
-    assert {name for name, row in found["rows"].items() if row["worst"]} == {
-        "special": {"Lgamma float64"}, "trig": {"Tanh float64"}
-    }[module]  # fmt: skip
+    different = {name for name, row in found["rows"].items() if row["failed"]}
+    assert different == {"special": set(), "trig": {"Tanh float64"}}[module]
 
 
 def test_the_report_says_it_all(recorded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
