@@ -117,7 +117,7 @@ def judged(ours: Any, theirs: Any, exact: Any, scale: Any, own: float, allowed: 
     own : float
         The budget of the operation, in units.
     allowed : float, optional
-        That of all operations since the operands were the same.
+        That of all operations since the operands were the same; it counts where there is no value in float64.
     """
     allowed = own if allowed is None else allowed
     ours, theirs = np.asarray(ours), np.asarray(theirs)
@@ -136,7 +136,7 @@ def judged(ours: Any, theirs: Any, exact: Any, scale: Any, own: float, allowed: 
             mine, other = _apart(ours, exact) / unit, _apart(theirs, exact) / unit
             # how far rounding takes this program from its own exact value is how far it may take the other
             typical = float(np.max(mine, initial=0.0, where=np.isfinite(mine)))
-            limit = np.full(apart.shape, max(allowed, own + _AS_GOOD * typical))
+            limit = np.full(apart.shape, own + _AS_GOOD * typical)
         over = np.where(apart <= limit, 0.0, apart)
     at = (
         tuple(map(int, np.unravel_index(int(np.argmax(over if over.any() else apart)), apart.shape)))

@@ -28,8 +28,8 @@ class Value:
     Attributes
     ----------
     array, wide : array
-        `wide` is None where there is none. In double precision it is another number, as near as rounding is: how far
-        both are apart tells how far rounding takes what follows.
+        `wide` is None where there is none. Of a portable comparison it is another number in double precision, as near
+        as rounding is: how far both are apart tells how far rounding takes what follows.
     since : float
         The budgets of the operations since the last recorded values, added up along the longest way.
     random : bool
@@ -133,21 +133,23 @@ class OpByOp:
             same = self.comparison.portable and is_portable(node.op, node.params, kind)
             own = 0.0 if same else budget(node.op, kind)
             units = own + max([v.since for v in operands], default=0.0)
-            if own and precise is not None and kind in (np.float64, np.complex128) and operands:
+            portable = self.comparison.portable
+            if portable and own and precise is not None and kind in (np.float64, np.complex128) and operands:
                 size = np.maximum(np.abs(precise), scale_of(node.op, arrays, node.params))
                 precise = precise + self.dice.uniform(-0.5, 0.5, np.shape(size)) * own * size * np.finfo(kind).eps
             if array is None or np.shape(array) != np.shape(ours) or random:
                 known = array is not None and np.shape(array) == np.shape(ours)
                 if random and known:
                     self.comparison.skip("values that follow from random numbers which are not in the record")
-                more = float(not self.comparison.portable)
-                self.values[id(x)] = _recorded_value(array) if known else Value(ours, precise, units + more, random)
+                more = units + float(not portable)
+                self.values[id(x)] = _recorded_value(array) if known else Value(ours, precise, more, random)
                 continue
             exactly = precise if any(_is_float(a) for a in [*arrays, ours]) else None
             if same and not units:
                 judgement = _equal(ours, array)
             else:
-                judgement = judged(ours, array, exactly, scale_of(node.op, arrays, node.params), own, units)
+                scale = scale_of(node.op, arrays, node.params)
+                judgement = judged(ours, array, exactly, scale, units if portable else own, units)
             self._judge(node, x, judgement, ours, array, operands)
             self.values[id(x)] = _recorded_value(array)
 
@@ -197,9 +199,11 @@ class OpByOp:
             else:
                 # what is added up may cancel: the scale is that of what it held before, too
                 before = self.step["before"].get(handle.name)
-                known = before is not None and self.golden.holds(before)
+                known = self.comparison.portable and before is not None and self.golden.holds(before)
                 scale = max(_largest(theirs), _largest(self.golden.array(before)) if known else 0.0)
-                judgement = judged(value.array, theirs, value.wide, scale, 4.0, max(value.since, 4.0))
+                units = max(value.since, 4.0)
+                own = units if self.comparison.portable else 4.0
+                judgement = judged(value.array, theirs, value.wide, scale, own, units)
             row = self.comparison.row(f"variable {handle.name}")
             row.steps, row.equal = row.steps + 1, row.equal + (judgement.units == 0)
             row.worst, row.allowed = max(row.worst, judgement.units), max(row.allowed, judgement.allowed)
