@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 from collections.abc import Callable
+from types import BuiltinFunctionType
 from typing import Any
 
 import numpy as np
@@ -12,9 +14,10 @@ import engine.numpy_api.operators  # noqa: F401 - expressions are of Python's op
 from engine.closed.function import build
 from engine.core.aval import Aval
 from engine.core.dtypes import float64
+from engine.core.op import distinct
 from engine.function_transforms import jvp
 from engine.jacobian.views.for_scipy import SciPyFunction
-from engine.runtime.cache import Cache
+from engine.runtime.cache import Cache, cached
 from engine.runtime.errors import InvalidArgumentError, SymbolicArrayError
 
 WITHOUT = ("ampgo", "basin", "brute", "cobyla", "diff", "dual", "emcee", "nelder", "powell", "shgo")
@@ -38,7 +41,6 @@ class Residual:
     def __init__(self, function: SciPyFunction, params: Any) -> None:
         self.function = function.like(format="dense", fixed_pattern=False)
         self.names = sorted(function.unpacked(function.x0))
-        self._made: Cache[Any, Any] = Cache("columns of lmfit's parameters", 64, key="names of parameters, expressions")
         if sorted(params) != self.names:
             raise InvalidArgumentError(f"lmfit: the function takes {self.names}; got parameters {sorted(params)}")
 
@@ -50,51 +52,51 @@ class Residual:
         """Its Jacobian, a column for each parameter that varies, with what others follow from it by expressions."""
         values = {name: p.value for name, p in params.items()}
         whole = np.atleast_2d(self.function.jac([values[name] for name in self.names], *args))
-        told = [(name, p.expr, p.vary) for name, p in params.items()]
-        tied = tuple([(name, expression) for name, expression, _ in told if expression])
-        given = tuple([name for name, expression, _ in told if not expression])
-        free = tuple([name for name, expression, varies in told if varies and not expression])
-        key = free, given, tied
-        kept = self._made.get(key)
-        if kept is None:
-            columns = [[self.names.index(name) for name in names] for names in (free, [name for name, _ in tied])]
-            kept = self._made.put(key, (*columns, _slopes_of(params, *key) if tied and free else None))
-        own, others, slopes = kept
+        tied = {name: p.expr for name, p in params.items() if p.expr}
+        given = tuple([name for name in params if name not in tied])
+        free = tuple([name for name in given if params[name].vary])
+        own, others = ([self.names.index(name) for name in names] for names in (free, tied))
         found = whole.take(own, 1)
-        return found if slopes is None else found + whole.take(others, 1) @ slopes(values)
+        return found + whole.take(others, 1) @ _slopes(params, free, given, tied)(values) if tied and free else found
+
+
+@cached(1 << 8)
+def _names_in(expression: str) -> set[str]:
+    return {node.id for node in ast.walk(ast.parse(expression.strip())) if isinstance(node, ast.Name)}
+
+
+def _slopes(params: Any, free: Any, given: Any, tied: Any) -> Callable[[Any], np.ndarray]:
+    """The Jacobian of the tied parameters as a function of all values, which is made once if it depends on no more."""
+    named = {name for text in tied.values() for name in _names_in(text)}.difference(params)
+    known = [(name, params._asteval.symtable.get(name)) for name in sorted(named)]
+    try:
+        # a function of Python's, or what holds others, may be something else the next time
+        facts = [(n, v if isinstance(v, (np.ufunc, BuiltinFunctionType)) else distinct(v)) for n, v in known]
+    except TypeError:
+        return _slopes_of(params, free, given, tied)
+    key = free, given, tuple(tied.items()), tuple(facts)
+    found = _SLOPES.get(key)
+    return _SLOPES.put(key, _slopes_of(params, free, given, tied)) if found is None else found
 
 
 def _slopes_of(params: Any, free: Any, given: Any, tied: Any) -> Callable[[Any], np.ndarray]:
-    """The Jacobian of the tied parameters as a function of all values: lmfit's interpreter runs expressions on tensors.
-
-    It does so once for the same expressions, unless these decide by numbers.
-    """
-    seen = params._asteval
-    named = tuple([(n, seen.symtable[n]) for n in seen.user_defined_symbols() if n not in params])
-    key: Any = (free, given, tied, named)
-    try:
-        if (found := _SLOPES.get(key)) is not None:
-            return found
-    except TypeError:
-        # something that is compared by its contents
-        key = None
+    """The same: lmfit's interpreter runs the expressions on tensors, once unless these decide by numbers."""
     interpreter, left, order = copy.deepcopy(params)._asteval, dict(tied), []
-    symbols = interpreter.symtable
     while left:
         order.append(next(n for n in left if not left.keys() & set(params[n]._expr_deps)))
         del left[order[-1]]
 
     def evaluated(*values: Any) -> list[Any]:
-        symbols.update(zip(given, values, strict=True))
+        interpreter.symtable.update(zip(given, values, strict=True))
         for name in order:
-            symbols[name] = interpreter(expressions[name], raise_errors=True)
-        return [symbols[name] for name in expressions]
+            interpreter.symtable[name] = interpreter(tied[name], raise_errors=True)
+        return [interpreter.symtable[name] for name in tied]
 
     def slopes(*values: Any) -> Any:
         columns = [jvp(evaluated, values, [np.float64(n == name) for n in given])[1] for name in free]
         return np.stack([np.stack(column) for column in columns], 1)
 
-    expressions, run = dict(tied), slopes
+    run = slopes
     try:
         closed = build(
             [Aval((), float64)] * len(given), lambda trace, values: [trace.operand(slopes(*values), float64)]
@@ -102,8 +104,7 @@ def _slopes_of(params: Any, free: Any, given: Any, tied: Any) -> Callable[[Any],
         run = lambda *values: closed.run(*map(np.asarray, values))[0]  # noqa: E731
     except (TypeError, SymbolicArrayError):
         pass
-    made = lambda values: np.asarray(run(*[np.float64(values[name]) for name in given]))  # noqa: E731
-    return made if key is None else _SLOPES.put(key, made)
+    return lambda values: np.asarray(run(*[np.float64(values[name]) for name in given]))
 
 
 def fit(function: SciPyFunction, params: Any, method: str = "leastsq", args: tuple[Any, ...] = (), **kws: Any) -> Any:

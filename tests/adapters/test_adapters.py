@@ -303,6 +303,22 @@ def test_lmfit_with_tied_parameters(method: str) -> None:
         np.testing.assert_allclose(slope[:, k], (sides[0] - sides[1]) / 2e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize("expression", ["g(a) + k * sin(a)", "2.0 * a + k * sin(a)"])
+def test_slopes_of_tied_parameters_follow_what_an_expression_names(expression: str) -> None:
+    params = pytest.importorskip("lmfit").Parameters()
+    from dualgrad.adapters.lmfit import Residual
+
+    params.add("a", 1.5)
+    symbols = params._asteval.symtable
+    symbols.update(g=lambda a: a * symbols["w"], k=1.0, w=2.0)
+    params.add("b", expr=expression)
+    residual = Residual(tf.for_scipy(lambda v: v["a"] * TIMES + v["b"], {"a": 1.0, "b": 2.0}), params)
+    for w, k in ((2.0, 1.0), (5.0, 1.0), (5.0, 3.0), (2.0, 1.0)):
+        symbols.update(w=w, k=k)
+        slope = TIMES + (w if "g" in expression else 2.0) + k * np.cos(1.5)
+        np.testing.assert_allclose(residual.jacobian(params)[:, 0], slope, rtol=1e-14)
+
+
 def test_pytensor() -> None:
     pytensor = pytest.importorskip("pytensor")
     from pytensor import tensor
