@@ -205,9 +205,7 @@ class SciPyFunction(Shown):
         index : int
             Results count from 0 on; those of a dict by the order of the keys.
         """
-        if index not in self._views:
-            self._views.setdefault(index, self._seen_through(_Part(self, index)))
-        return self._views[index]
+        return self._view(index, lambda: _Part(self, index))
 
     def parts(self) -> list[SciPyFunction]:
         """All results, each as a function (`part`)."""
@@ -219,10 +217,14 @@ class SciPyFunction(Shown):
         """The same function with other options of `for_scipy`, for a solver that wants another format."""
         if not options.keys() <= {"format", "fixed_pattern"}:
             return self._seen_through(copy(self.evaluations), **options)
-        key = tuple(sorted(options.items()))
+        return self._view(tuple(sorted(options.items())), lambda: copy(self.evaluations), **options)
+
+    def _view(self, key: Any, evaluations: Callable[[], Evaluations], **options: Any) -> SciPyFunction:
         if key not in self._views:
-            self._views.setdefault(key, self._seen_through(copy(self.evaluations), **options))
-        return self._views[key]
+            self._views.setdefault(key, self._seen_through(evaluations(), **options))
+        found = self._views[key]
+        found.x0 = self.x0
+        return found
 
     def _seen_through(self, evaluations: Evaluations, **options: Any) -> SciPyFunction:
         shapes = [np.zeros(shape, dtype) for shape, dtype in self._like]
