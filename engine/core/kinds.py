@@ -233,8 +233,10 @@ def in_blocks(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(kernel)
     def made(*operands: Any, **params: Any) -> Any:
-        shapes = {x.shape if type(x) is np.ndarray and x.flags.c_contiguous else () for x in operands}
-        if len(shapes) > 1 or operands[0].size <= 2 * _BLOCK or shapes == {()}:
+        shapes: set[Any] = {()}
+        if getattr(operands[0], "size", 0) > 2 * _BLOCK:
+            shapes = {x.shape if type(x) is np.ndarray and x.flags.c_contiguous else () for x in operands}
+        if () in shapes or len(shapes) > 1:
             return kernel(*operands, **params)
         flat, out = [x.reshape(-1) for x in operands], np.empty(0)
         for at in range(0, flat[0].size, _BLOCK):
