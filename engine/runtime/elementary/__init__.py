@@ -30,14 +30,10 @@ if in_c is not None:
     in_c.use(widest())
 
 
-def _function(name: str) -> Any:
-    return Elementary(name, FUNCTIONS[name]) if in_c is None else getattr(in_c, name)
-
-
 (
     exp, exp2, expm1, log, log2, log10, log1p, tanh, sinh, cosh, sin, cos, tan, arcsin, arccos, arctan, arcsinh,
     arccosh, arctanh, cbrt, hypot, arctan2, pow, erf, erfc, ndtr, sigmoid, softplus, log_sigmoid,
-) = map(_function, FUNCTIONS)  # fmt: skip
+) = (Elementary(name, each) if in_c is None else getattr(in_c, name) for name, each in FUNCTIONS.items())  # fmt: skip
 
 
 def _scaled(function: Any) -> Any:

@@ -211,14 +211,7 @@ WHETHER(d, _mm_movemask_pd((__m128d)x))
 WHETHER(f, _mm_movemask_ps((__m128)x))
 #define WIDENED(PLACE) ((V)_mm_cvtps_pd(_mm_castsi128_ps(_mm_loadl_epi64((const __m128i *)(PLACE)))))
 #define NARROWED(PLACE, X) _mm_storel_epi64((__m128i *)(PLACE), _mm_castps_si128(_mm_cvtpd_ps((__m128d)(X))))
-#define KIND d
 #include <elementary_functions.h>
-#undef KIND
-#define KIND f
-#define SHORT
-#include <elementary_functions.h>
-#undef KIND
-#undef SHORT
 #undef BYTES
 #undef TARGET
 #undef WIDENED
@@ -235,14 +228,7 @@ WHETHER(d, _mm256_movemask_pd((__m256d)x))
 WHETHER(f, _mm256_movemask_ps((__m256)x))
 #define WIDENED(PLACE) ((V)_mm256_cvtps_pd(_mm_loadu_ps((const float *)(PLACE))))
 #define NARROWED(PLACE, X) _mm_storeu_ps((float *)(PLACE), _mm256_cvtpd_ps((__m256d)(X)))
-#define KIND d
 #include <elementary_functions.h>
-#undef KIND
-#define KIND f
-#define SHORT
-#include <elementary_functions.h>
-#undef KIND
-#undef SHORT
 #undef BYTES
 #undef TARGET
 #undef WIDENED
@@ -259,14 +245,7 @@ WHETHER(d, _mm512_movepi64_mask((__m512i)x))
 WHETHER(f, _mm512_movepi32_mask((__m512i)x))
 #define WIDENED(PLACE) ((V)_mm512_cvtps_pd(_mm256_loadu_ps((const float *)(PLACE))))
 #define NARROWED(PLACE, X) _mm256_storeu_ps((float *)(PLACE), _mm512_cvtpd_ps((__m512d)(X)))
-#define KIND d
 #include <elementary_functions.h>
-#undef KIND
-#define KIND f
-#define SHORT
-#include <elementary_functions.h>
-#undef KIND
-#undef SHORT
 #else
 #define BYTES 16
 #define TARGET
@@ -293,14 +272,7 @@ PLAIN(f, ROOTS_f, x[0] | x[1] | x[2] | x[3])
         const Halves there = __builtin_convertvector(X, Halves); \
         memcpy(PLACE, &there, BYTES / 2); \
     })
-#define KIND d
 #include <elementary_functions.h>
-#undef KIND
-#define KIND f
-#define SHORT
-#include <elementary_functions.h>
-#undef KIND
-#undef SHORT
 #endif
 
 /* ---- inner loops ------------------------------------------------------------------------------------------------- */

@@ -186,5 +186,6 @@ def written(functions: dict[str, Any]) -> str:
         facts = f'{each.operands}, "{each.numpy}", {each.has_pole:d}, {each.underflows:d}, "{each.steps.__doc__}"'
         rows.append(f"    X({name}, {facts})")
     double = [*all_of("d", lambda each: True), *all_of("f", lambda each: each.short is None)]
-    text = ["#ifndef SHORT", *double, "#else", *all_of("short", lambda each: each.short is not None), "#endif"]
+    short = all_of("short", lambda each: each.short is not None)
+    text = ["#define KIND d", *double, "#undef KIND", "#define KIND f", *short, "#undef KIND"]
     return "\n".join([*text, "#undef EACH_FUNCTION", "#define EACH_FUNCTION(X) \\", " \\\n".join(rows), ""])

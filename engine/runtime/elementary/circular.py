@@ -10,6 +10,10 @@ from engine.runtime.elementary.steps import (
     NAN,
     ONE,
     SIGN,
+    arccosine_of,
+    arcsine_of,
+    arcsine_parts,
+    difference_of,
     parts_of,
     polynomial,
     power_of_2,
@@ -195,42 +199,23 @@ def arctan(m: Any, x: Any) -> Any:
     return with_sign_of(m, high + low, x)
 
 
-def _arcsine(m: Any, size: Any) -> tuple[Any, Any, Any, Any]:
-    """Where a number is beyond 1 / 2, and what the series goes by: itself, or a root, and the root's rest."""
-    far = size > 0.5
-    half = 0.5 * (1 - size)
-    z = m.select(far, half, size * size)
-    root = m.sqrt(half)
-    s = m.select(far, root, size)
-    series = s * z * polynomial(z, _ASIN)
+def _root_left(m: Any, half: Any, root: Any) -> Any:
     square, lost = product_of(m, root, root)
-    left = m.select(half > 0, ((half - square) - lost) / (2 * root), 0.0)
-    return far, s, series, m.select(far, series + left, series)
+    return m.select(half > 0, ((half - square) - lost) / (2 * root), 0.0)
 
 
 def arcsin(m: Any, x: Any) -> Any:
     """Angle in radians whose sine is x."""
     size = size_of(m, x)
-    far, s, _, rest = _arcsine(m, size)
-    high = _RIGHT_ANGLE[0] - 2 * s
-    far_value = high + (((_RIGHT_ANGLE[0] - high) - 2 * s) + (_RIGHT_ANGLE[1] - 2 * rest))
-    value = m.select(far, far_value, s + rest)
+    value = arcsine_of(m, arcsine_parts(m, size, _ASIN, _root_left), _RIGHT_ANGLE)
     return with_sign_of(m, m.select(size <= 1, value, size * NAN), x)
 
 
 def arccos(m: Any, x: Any) -> Any:
     """Angle in radians whose cosine is x."""
     size = size_of(m, x)
-    far, s, series, rest = _arcsine(m, size)
-    # half a circle less, where x is negative
-    twice = m.select(far, 2 * s, m.select(x < 0, -s, s))
-    more = m.select(far, 2 * rest, m.select(x < 0, -series, series))
-    start = m.select(far, m.select(x < 0, 2 * _RIGHT_ANGLE[0], 0.0), _RIGHT_ANGLE[0])
-    start_low = m.select(far, m.select(x < 0, 2 * _RIGHT_ANGLE[1], 0.0), _RIGHT_ANGLE[1])
-    direct = far & (x > 0)
-    high = start - twice
-    value = high + (((start - high) - twice) + (start_low - more))
-    return m.select(size <= 1, m.select(direct, twice + more, value), size * NAN)
+    value = arccosine_of(m, x, arcsine_parts(m, size, _ASIN, _root_left), _RIGHT_ANGLE)
+    return m.select(size <= 1, value, size * NAN)
 
 
 def arctan2(m: Any, y: Any, x: Any) -> Any:
@@ -256,6 +241,5 @@ def arctan2(m: Any, y: Any, x: Any) -> Any:
     odd = ~((over + under > 0) & (over + under < INFINITY))
     high, low = m.rarely(odd, elsewhere, (over, under), angle(m, over, under))
     back = m.number((m.bits(x) & SIGN) | ONE) < 0
-    total = 2 * _RIGHT_ANGLE[0] - high
-    behind = total + (((2 * _RIGHT_ANGLE[0] - total) - high) + (2 * _RIGHT_ANGLE[1] - low))
+    behind = difference_of(2 * _RIGHT_ANGLE[0], 2 * _RIGHT_ANGLE[1], high, low)
     return with_sign_of(m, m.select(back, behind, high + low), y)

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from engine.runtime.elementary import single as short_steps
 from engine.runtime.elementary.circular import arccos, arcsin, arctan, arctan2, cos, sin, tan
 from engine.runtime.elementary.steps import (
+    CUBE_ROOT,
     HIGH,
     INFINITY,
     LEAST,
@@ -30,6 +31,7 @@ from engine.runtime.elementary.steps import (
     SIGN,
     between,
     horner,
+    one_more,
     parts_of,
     polynomial,
     power_of_2,
@@ -85,17 +87,11 @@ def _exp_parts(m: Any, x: Any) -> tuple[Any, Any, Any]:
     return n, r, t if m.single else t + ((near - r) - rest)
 
 
-def _one_more(r: Any, t: Any) -> tuple[Any, Any]:
-    """``1 + r + t`` as a number and what it leaves."""
-    total = 1 + r
-    return total, (r - (total - 1)) + t
-
-
 def exp(m: Any, x: Any) -> Any:
     """e to the power x."""
     near = between(m, -708.0, x, 709.0)
     n, r, t = _exp_parts(m, near)
-    high, low = _one_more(r, t)
+    high, low = one_more(r, t)
     value = (high + low) * power_of_2(m, n)
     return m.rarely(near != x, _far_exp, (x,), value)
 
@@ -103,7 +99,7 @@ def exp(m: Any, x: Any) -> Any:
 def _far_exp(m: Any, x: Any) -> Any:
     """`exp` where it may overflow or underflow."""
     n, r, t = _exp_parts(m, between(m, -746.0, x, 710.0))
-    high, low = _one_more(r, t)
+    high, low = one_more(r, t)
     return scaled_by(m, high + low, n)
 
 
@@ -116,7 +112,7 @@ def exp2(m: Any, x: Any) -> Any:
     f_high = m.number(m.bits(f) & HIGH)
     near, rest = f_high * 0.6931471824645996, f_high * -1.904654299957768e-09 + (f - f_high) * 0.6931471805599453
     r = near + rest
-    high, low = _one_more(r, r * r * (0.5 + r * polynomial(r, _EXP)) + ((near - r) + rest))
+    high, low = one_more(r, r * r * (0.5 + r * polynomial(r, _EXP)) + ((near - r) + rest))
     return scaled_by(m, high + low, n)
 
 
@@ -139,7 +135,7 @@ def _below_one(m: Any, x: Any) -> tuple[Any, Any]:
     """``exp(-abs(x))`` as a number and what it leaves, as long as it does not underflow."""
     n, r, t = _exp_parts(m, m.larger(-708.0, -size_of(m, x)))
     power = power_of_2(m, n)
-    high, low = _one_more(r, t)
+    high, low = one_more(r, t)
     value = high + low
     return value * power, ((high - value) + low) * power
 
@@ -212,7 +208,7 @@ def tanh(m: Any, x: Any) -> Any:
 def _exp_of_size(m: Any, x: Any) -> tuple[Any, Any, Any, Any]:
     """``n, high, low, back`` with ``exp(abs(x)) = 2**n * (high + low)``, ``exp(-abs(x)) = 2**n * back``."""
     n, r, t = _exp_parts(m, m.smaller(712.0, size_of(m, x)))
-    high, low = _one_more(r, t)
+    high, low = one_more(r, t)
     return n, high, low, power_of_2(m, -2 * m.smaller(40.0, n)) / (high + low)
 
 
@@ -401,9 +397,6 @@ def arctanh(m: Any, x: Any) -> Any:
 
 # ---- roots -----------------------------------------------------------------------------------------------------------
 
-_CUBE_ROOT = (0.4961922480372798, 0.7171045932427266, -0.2690534178811371, 0.061769337841917335, -0.005579653986211756)
-"""The cube root between 1 / 2 and 4, to three digits."""
-
 
 def cbrt(m: Any, x: Any) -> Any:
     """Cube root."""
@@ -413,7 +406,7 @@ def cbrt(m: Any, x: Any) -> Any:
     exponent = m.number((m.bits(size) >> 52) | (1075 << 52)) - (2.0**52 + 1023)
     k = (exponent * (1 / 3) + MAGIC) - MAGIC
     number = m.number((m.bits(size) & ((1 << 52) - 1)) + ONE) * power_of_2(m, exponent - 3 * k)
-    root = horner(number, _CUBE_ROOT)
+    root = horner(number, CUBE_ROOT)
     cube = root * root * root
     root = root * ((cube + 2 * number) / (2 * cube + number))
     # of so few digits that its square is exact
@@ -486,7 +479,7 @@ def _erf_near(m: Any, size: Any) -> tuple[Any, Any]:
 def _tail(m: Any, size: Any, square: Any, left: Any, size_left: Any = None) -> tuple[Any, Any, Any]:
     """``n, high, low`` with ``2**n * (high + low)`` the complement of the error function of a number and its square."""
     n, r, t = _exp_parts(m, m.larger(-750.0, -square))
-    one, rest = _one_more(r, t)
+    one, rest = one_more(r, t)
     rest = rest - left * (one + rest)
     at = (size - 3.75) / (size + 3.75)
     if m.single:
@@ -586,7 +579,7 @@ def _power(m: Any, x: Any, more: Any, y: Any) -> Any:
     low = low + y * second
     near = between(m, -746.0, high, 710.0)
     n, r, t = _exp_parts(m, near)
-    one, left = _one_more(r, t)
+    one, left = one_more(r, t)
     return scaled_by(m, one + (left + m.select(near == high, low, 0.0) * (one + left)), n)
 
 

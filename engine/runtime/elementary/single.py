@@ -9,8 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from engine.runtime.elementary.steps import (
+    CUBE_ROOT,
     SINGLE,
+    arccosine_of,
+    arcsine_of,
+    arcsine_parts,
+    difference_of,
     horner,
+    one_more,
     polynomial,
     power_of_2,
     size_of,
@@ -49,12 +55,6 @@ def _power(m: Any, turned: Any) -> Any:
     return m.number((m.bits(turned) << 23) + ONE)
 
 
-def _one_more(r: Any, t: Any) -> tuple[Any, Any]:
-    """``1 + r + t`` as a number and what it leaves."""
-    total = 1 + r
-    return total, (r - (total - 1)) + t
-
-
 def _or_nothing(m: Any, x: Any, value: Any, odd: Any) -> tuple[Any, Any, Any]:
     """Value of a function that falls like ``exp(x)``, also where nothing of it is left; there it is not odd."""
     gone = x < -104.0
@@ -71,7 +71,7 @@ def exp2(m: Any, x: Any) -> tuple[Any, Any]:
     """2 to the power x."""
     turned = x + MAGIC
     f = x - (turned - MAGIC)
-    high, low = _one_more(f * 0.6931471805599453, f * f * polynomial(f, _EXP2))
+    high, low = one_more(f * 0.6931471805599453, f * f * polynomial(f, _EXP2))
     return (high + low) * _power(m, turned), ~(size_of(m, x) < 125.5)
 
 
@@ -110,7 +110,7 @@ def cosh(m: Any, x: Any) -> tuple[Any, Any]:
     """Hyperbolic cosine."""
     size = size_of(m, x)
     n, r, t = _exp_parts(m, size)
-    high, low = _one_more(r, t)
+    high, low = one_more(r, t)
     power = 0.5 * _power(m, n)
     # half of exp(-abs(x)), beside half of exp(abs(x))
     back = 0.25 / (power * (high + low))
@@ -208,7 +208,7 @@ def log10(m: Any, x: Any) -> tuple[Any, Any]:
 def _below_one(m: Any, x: Any) -> tuple[Any, Any]:
     """``exp(-abs(x))`` as a number and what it leaves, as long as it does not underflow."""
     n, r, t = _exp_parts(m, m.larger(-87.0, -size_of(m, x)))
-    high, low = _one_more(r, t)
+    high, low = one_more(r, t)
     value, power = high + low, _power(m, n)
     return value * power, ((high - value) + low) * power
 
@@ -329,53 +329,32 @@ def arctan2(m: Any, y: Any, x: Any) -> tuple[Any, Any]:
     over, under = size_of(m, y), size_of(m, x)
     small, large = m.smaller(over, under), m.larger(over, under)
     high, low = _angle(m, small, large, over > under)
-    total = 2 * _RIGHT_ANGLE[0] - high
-    behind = total + (((2 * _RIGHT_ANGLE[0] - total) - high) + (2 * _RIGHT_ANGLE[1] - low))
+    behind = difference_of(2 * _RIGHT_ANGLE[0], 2 * _RIGHT_ANGLE[1], high, low)
     value = m.select(x < 0, behind, high + low)
     known = ((small > 2.0**-60) | (small == 0)) & (large > 2.0**-60) & (over + under < 2.0**60)
     return with_sign_of(m, value, y), ~known
 
 
-def _arcsine(m: Any, size: Any) -> tuple[Any, Any, Any, Any]:
-    """Where a number is beyond 1 / 2, and what the series goes by: itself, or a root, and the root's rest."""
-    far = size > 0.5
-    half = 0.5 * (1 - size)
-    z = m.select(far, half, size * size)
-    root = m.sqrt(half)
-    s = m.select(far, root, size)
-    series = s * z * polynomial(z, _ASIN)
+def _root_left(m: Any, half: Any, root: Any) -> Any:
     high = m.number(m.bits(root) & SINGLE.high)
-    left = (half - high * high) / (root + high) - (root - high)
-    return far, s, series, m.select(far, series + left, series)
+    return (half - high * high) / (root + high) - (root - high)
 
 
 def arcsin(m: Any, x: Any) -> tuple[Any, Any]:
     """Angle in radians whose sine is x."""
     size = size_of(m, x)
-    far, s, _, rest = _arcsine(m, size)
-    high = _RIGHT_ANGLE[0] - 2 * s
-    far_value = high + (((_RIGHT_ANGLE[0] - high) - 2 * s) + (_RIGHT_ANGLE[1] - 2 * rest))
-    return with_sign_of(m, m.select(far, far_value, s + rest), x), ~(size < 1)
+    value = arcsine_of(m, arcsine_parts(m, size, _ASIN, _root_left), _RIGHT_ANGLE)
+    return with_sign_of(m, value, x), ~(size < 1)
 
 
 def arccos(m: Any, x: Any) -> tuple[Any, Any]:
     """Angle in radians whose cosine is x."""
     size = size_of(m, x)
-    far, s, series, rest = _arcsine(m, size)
-    # half a circle less, where x is negative
-    negative = x < 0
-    twice, more = m.select(far, 2 * s, m.select(negative, -s, s)), m.select(far, 2 * rest, series)
-    more = m.select(negative & ~far, -more, more)
-    turn = m.select(far, 2.0, 1.0)
-    high = _RIGHT_ANGLE[0] * turn - twice
-    value = high + (((_RIGHT_ANGLE[0] * turn - high) - twice) + (_RIGHT_ANGLE[1] * turn - more))
-    return m.select(far & ~negative, twice + more, value), ~(size < 1)
+    return arccosine_of(m, x, arcsine_parts(m, size, _ASIN, _root_left), _RIGHT_ANGLE), ~(size < 1)
 
 
 # ---- roots and powers ------------------------------------------------------------------------------------------------
 
-_CUBE_ROOT = (0.4961922480372798, 0.7171045932427266, -0.2690534178811371, 0.061769337841917335, -0.005579653986211756)
-"""The cube root between 1 / 2 and 4, to three digits."""
 # (log((1 + s) / (1 - s)) - 2 * s) / s**3 as a polynomial in s**2, for s up to 0.1716
 _LOG_REST = (0.6666666269302368, 0.40000972151756287, 0.2849876582622528, 0.24280010163784027)
 
@@ -387,7 +366,7 @@ def cbrt(m: Any, x: Any) -> tuple[Any, Any]:
     k = (exponent * (1 / 3) + MAGIC) - MAGIC
     number = m.number((m.bits(size) & ((1 << 23) - 1)) + ONE) * power_of_2(m, exponent - 3 * k)
     # of so few digits that its square is exact
-    root = m.number(m.bits(horner(number, _CUBE_ROOT)) & SINGLE.high)
+    root = m.number(m.bits(horner(number, CUBE_ROOT)) & SINGLE.high)
     cube = root * root * root
     root = root + root * ((number - cube) / (cube + cube + number))
     return with_sign_of(m, root * power_of_2(m, k), x), ~((size >= LEAST) & (size < INFINITY))
@@ -408,7 +387,7 @@ def pow(m: Any, x: Any, y: Any) -> tuple[Any, Any]:
     product, more = y_high * first, (y - y_high) * first + y * (low - (first - high))
     near = product + more
     n, r, t = _exp_parts(m, near, _EXP_LONG)
-    one, rest = _one_more(r, t)
+    one, rest = one_more(r, t)
     # rounded once at last: a whole number's small powers are exact
     rest = rest + (more - (near - product)) * (one + rest)
     return (one + rest) * _power(m, n), ~((x >= LEAST) & (x < INFINITY) & (size_of(m, near) < 87.0))

@@ -35,6 +35,9 @@ SINGLE = Format("f", 32, 23, 1.5 * 2.0**23, -1 << 12 & (1 << 32) - 1)
 MAGIC, SIGN, ONE, HIGH = DOUBLE.magic, DOUBLE.sign, DOUBLE.one, DOUBLE.high
 INFINITY, NAN, LEAST = float("inf"), float("nan"), 2.0**-1022
 
+CUBE_ROOT = (0.4961922480372798, 0.7171045932427266, -0.2690534178811371, 0.061769337841917335, -0.005579653986211756)
+"""The cube root between 1 / 2 and 4, to three digits."""
+
 
 def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
     """Value of a polynomial, even and odd powers apart: they do not wait for each other."""
@@ -84,6 +87,12 @@ def sum_of(a: Any, b: Any) -> tuple[Any, Any]:
     return total, (a - (total - part)) + (b - part)
 
 
+def one_more(r: Any, t: Any) -> tuple[Any, Any]:
+    """``1 + r + t`` as a number and what it leaves."""
+    total = 1 + r
+    return total, (r - (total - 1)) + t
+
+
 def parts_of(m: Any, x: Any) -> tuple[Any, Any]:
     """A number as one of half the digits and the rest."""
     high = m.number(m.bits(x) & m.format.high)
@@ -101,3 +110,38 @@ def quotient_of(m: Any, over: Any, over_left: Any, under: Any, under_left: Any) 
     q = over / under
     product, lost = product_of(m, q, under)
     return q, (((over - product) - lost) + (over_left - q * under_left)) / under
+
+
+def difference_of(a: Any, a_left: Any, b: Any, b_left: Any) -> Any:
+    """``a - b`` of numbers and what they leave."""
+    total = a - b
+    return total + (((a - total) - b) + (a_left - b_left))
+
+
+def arcsine_parts(m: Any, size: Any, coefficients: Sequence[float], left_of: Any) -> tuple[Any, Any, Any, Any]:
+    """Where a number is beyond 1 / 2, and what the arcsine's series goes by: itself, or a root, and the root's rest."""
+    far = size > 0.5
+    half = 0.5 * (1 - size)
+    z = m.select(far, half, size * size)
+    root = m.sqrt(half)
+    s = m.select(far, root, size)
+    series = s * z * polynomial(z, coefficients)
+    return far, s, series, m.select(far, series + left_of(m, half, root), series)
+
+
+def arcsine_of(m: Any, parts: tuple[Any, Any, Any, Any], right_angle: tuple[float, float]) -> Any:
+    """The arcsine of a number that is not negative."""
+    far, s, _, rest = parts
+    return m.select(far, difference_of(*right_angle, 2 * s, 2 * rest), s + rest)
+
+
+def arccosine_of(m: Any, x: Any, parts: tuple[Any, Any, Any, Any], right_angle: tuple[float, float]) -> Any:
+    """The arccosine of a number of which these are the parts of the size."""
+    far, s, series, rest = parts
+    # half a circle less, where x is negative
+    negative = x < 0
+    twice, more = m.select(far, 2 * s, m.select(negative, -s, s)), m.select(far, 2 * rest, series)
+    more = m.select(negative & ~far, -more, more)
+    turn = m.select(far, 2.0, 1.0)
+    value = difference_of(right_angle[0] * turn, right_angle[1] * turn, twice, more)
+    return m.select(far & ~negative, twice + more, value)
