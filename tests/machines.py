@@ -69,11 +69,11 @@ def bits(programs: int) -> dict[str, str]:
 
 def _of_table() -> Iterator[tuple[str, list[Any]]]:
     from dualgrad.migrate.compare.budgets import is_portable
+    from tests.fuzz.programs import flat
     from tests.op_table import CASES, pure
 
     for row, dtype in pure(CASES):
-        given = [row.apply(*row.arrays(dtype, seed)) for seed in range(5)]
-        found = [x for each in given for x in (each if isinstance(each, tuple | list) else (each,))]
+        found = [x for seed in range(5) for x in flat(row.apply(*row.arrays(dtype, seed)))]
         if all(is_portable(row.op, dict(row.params), np.asarray(x).dtype) for x in found) and dtype != "complex128":
             yield f"{row.id}-{dtype}", found
 
@@ -87,8 +87,7 @@ def _of_programs(count: int) -> Iterator[tuple[str, list[Any]]]:
         graphs: list[Any] = []
         with quiet():
             found = attempt(partial(_run, seed, graphs))
-        nodes = [node for graph in graphs for node in graph.nodes]
-        portable = all(is_portable(n.op, n.params, x.dtype.numpy) for n in nodes for x in n.outputs)
+        portable = all(is_portable(n.op, n.params, x.dtype.numpy) for g in graphs for n in g.nodes for x in n.outputs)
         if portable and not isinstance(found, Failed):
             yield f"program {seed}", [found[key] for key in sorted(found)]
 
@@ -139,8 +138,7 @@ def differing(name: str, programs: int) -> tuple[int, list[str]]:
 def main(words: list[str]) -> int:
     """Run on a machine, or compare all of them."""
     if words[:1] == ["bits"]:
-        programs = int(words[1]) if words[1:] else 1000
-        failed = False
+        programs, failed = int(words[1]) if words[1:] else 1000, False
         for name in MACHINES:
             count, found = differing(name, programs)
             failed |= bool(found)

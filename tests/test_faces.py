@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -111,3 +112,17 @@ def test_a_pattern_has_a_cell_for_each_entry() -> None:
     large = pattern_picture(np.arange(10_000), np.arange(10_000), (10_000, 10_000))
     assert large.count("z") == 60
     ET.fromstring(pattern_picture(np.array([], int), np.array([], int), (0, 5)))
+
+
+def test_objects_say_what_they_hold() -> None:
+    tf = tape_api
+    for made, said in (
+        (tf.for_ode(lambda t, y: -y, np.ones(3)), r"<SciPyODE y0=float64\(3,\), banded=False>"),
+        (tf.train.Checkpoint(v=tf.Variable(1.0)), r"<Checkpoint parts=1 in all>"),
+        (tf.train.CheckpointManager(tf.train.Checkpoint(), "x", 3), r"<CheckpointManager folder=.*most=3.*>"),
+        (tf.train.ExponentialMovingAverage(0.9), r"<ExponentialMovingAverage decay=0.9.*>"),
+        (tf.autodiff.ForwardAccumulator(tf.ones(2), tf.ones(2)), r"<ForwardAccumulator sources=1 in all.*>"),
+        (tf.compat.v1.train.Saver([tf.Variable(1.0)]), r"<Saver .*max_to_keep=5.*variables=1 in all>"),
+        (tf.experimental.scipy.interpolate.CubicSpline(np.arange(5.0), np.arange(5.0)), r"<CubicSpline .*axis=0>"),
+    ):
+        assert re.fullmatch(said, repr(made))
