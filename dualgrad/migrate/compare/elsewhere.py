@@ -58,6 +58,7 @@ def compare_elsewhere(golden: Golden, path: Path, known: Map, comparison: Compar
     library = import_module(LIBRARIES[known.target])
     said = f"the program runs under {library.__name__} {library.__version__}, which rounds otherwise"
     comparison.reasons.insert(0, said)
+    comparison.portable = False
     comparison.from_run += known.from_run
     comparison.aside = "It was not followed while it runs by itself: its functions were compared, one by one."
     out = io.StringIO()
