@@ -112,10 +112,10 @@ setup(
             "engine.executor._executor",
             [
                 f"{EXECUTOR}/{name}.c"
-                for name in ("loops", "summed", "fused", "short_rows", "small_products", "rows", "_executor")
+                for name in ("loops", "summed", "fused", "short_rows", "small_products", "rows", "threads", "_executor")
             ],
             [
-                *[f"{EXECUTOR}/{name}" for name in ("_loop.h", "_table.h", "rows.h", "loops.h", "steps.h")],
+                *[f"{EXECUTOR}/{name}.h" for name in ("_loop", "_table", "rows", "threads", "loops", "steps")],
                 f"{RUNTIME}/row_sums.h",
                 f"{RUNTIME}/four_products.h",
                 f"{RUNTIME}/small_product.h",

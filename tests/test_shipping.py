@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -111,14 +112,14 @@ def test_other_processes(method: str) -> None:
         assert [v.tolist() for v in pool.map(p.jac, [np.ones(2)])] == [[2.0, 2.0]]
 
 
-def _in_forks(count: int) -> None:
-    """Fork while two threads compute; each child computes, too, and must come to an end."""
+def in_forks(count: int, work: Callable[[], Any], child: Callable[[int], Any]) -> None:
+    """Fork while two threads work; each child must come to an end, and say that all is well."""
+    work()  # a fork while Python imports a module leaves that module locked in the child
     stop = threading.Event()
 
     def load() -> None:
         while not stop.is_set():
-            slope(np.ones(3))
-            tf.for_scipy(square, np.ones(2)).hess(np.ones(2))
+            work()
 
     threads = [threading.Thread(target=load, daemon=True) for _ in range(2)]
     for thread in threads:
@@ -129,10 +130,7 @@ def _in_forks(count: int) -> None:
             if not pid:
                 code = 1
                 try:
-                    # of a number of its own, so that nothing that is kept answers
-                    cube = tf.transforms.grad(lambda x, i=i: tf.reduce_sum(x**3 + np.sin(x) * i))
-                    code = 0 if np.isfinite(cube(np.ones(2))).all() else 2
-                    tf.for_scipy(lambda x, i=i: tf.reduce_sum(x**2) * i, np.ones(2)).hess(np.ones(2))
+                    code = 0 if child(i) else 2
                 finally:
                     os._exit(code)
             until = time.monotonic() + 60.0
@@ -152,7 +150,17 @@ def _in_forks(count: int) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_forks_under_load_do_not_hang() -> None:
-    _in_forks(100)
+    def work() -> None:
+        slope(np.ones(3))
+        tf.for_scipy(square, np.ones(2)).hess(np.ones(2))
+
+    def child(i: int) -> bool:
+        # of a number of its own, so that nothing that is kept answers
+        cube = tf.transforms.grad(lambda x: tf.reduce_sum(x**3 + np.sin(x) * i))
+        tf.for_scipy(lambda x: tf.reduce_sum(x**2) * i, np.ones(2)).hess(np.ones(2))
+        return bool(np.isfinite(cube(np.ones(2))).all())
+
+    in_forks(100, work, child)
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])

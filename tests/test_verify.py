@@ -212,24 +212,24 @@ def row(*roots: Root, count: int = 1) -> Row:
 
 
 def test_tables_whose_memory_is_used_again_too_early_are_refused() -> None:
-    given, a, b = root(4, 0, base=1), root(4, 0), root(4, 64)
-    encoding.verify_block([row(given, a), row(a, b), row(b, a)], [given], 96)
+    given, a, b = root(4, 0, base=2), root(4, 0), root(4, 64)
+    encoding.verify_block([row(given, a), row(a, b), row(b, a)], [given], [96, 0])
     with pytest.raises(IllegalProgram, match="is read before it is written"):
-        encoding.verify_block([row(a, b)], [], 96)
-    with pytest.raises(IllegalProgram, match="does not fit into the block"):
-        encoding.verify_block([row(given, b)], [], 64)
+        encoding.verify_block([row(a, b)], [], [96, 0])
+    with pytest.raises(IllegalProgram, match="does not fit into 64 bytes"):
+        encoding.verify_block([row(given, b)], [], [64, 0])
     with pytest.raises(IllegalProgram, match="lies in the block"):
-        encoding.verify_block([row(given, a)], [a], 96)
+        encoding.verify_block([row(given, a)], [a], [96, 0])
     over = root(1, 24)
     with pytest.raises(IllegalProgram, match="is needed after"):
-        encoding.verify_block([row(given, a), row(given, over), row(a, b)], [], 96)
+        encoding.verify_block([row(given, a), row(given, over), row(a, b)], [], [96, 0])
     # a part of what is gone is written
     with pytest.raises(IllegalProgram, match="is needed after"):
-        encoding.verify_block([row(given, a), row(given, over), row(given, a)], [], 96)
+        encoding.verify_block([row(given, a), row(given, over), row(given, a)], [], [96, 0])
 
 
 def test_groups_are_looked_at_tile_by_tile() -> None:
-    given, a, b = root(8, 0, base=1), root(8, 0), root(8, 128)
+    given, a, b = root(8, 0, base=2), root(8, 0), root(8, 128)
     held = root(8, 0)
     held.tiled = True
     group = encoding.Group([], 8)
@@ -237,9 +237,9 @@ def test_groups_are_looked_at_tile_by_tile() -> None:
         lines = lines_of(row(*each, count=8))
         assert lines is not None and group.add([lines], True)
     # one row after the other nothing would be amiss
-    encoding.verify_block([row(given, a), *[row(a, b), row(given, root(8, 0)), row(b, b)]], [], 192)
+    encoding.verify_block([row(given, a), *[row(a, b), row(given, root(8, 0)), row(b, b)]], [], [192, 0])
     with pytest.raises(IllegalProgram, match="is needed after"):
-        encoding.verify_block([row(given, a), group], [], 192)
+        encoding.verify_block([row(given, a), group], [], [192, 0])
 
 
 @pytest.mark.skipif(not executor.status().active, reason=str(executor.status()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from engine.executor.extension import share
 from engine.runtime.errors import UnimplementedError
 
 
@@ -132,8 +133,9 @@ def get_soft_device_placement() -> bool:
 
 
 def set_intra_op_parallelism_threads(num_threads: int) -> None:
-    """Kept: how many threads there are is the BLAS's matter (OPENBLAS_NUM_THREADS, or the package threadpoolctl)."""
+    """Let so many threads share large steps of programs made from now on; BLAS's follow OPENBLAS_NUM_THREADS."""
     _settings["intra"] = int(num_threads)
+    share(num_threads)
 
 
 def get_intra_op_parallelism_threads() -> int:

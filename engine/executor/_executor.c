@@ -15,6 +15,7 @@
 #include <stddef.h>
 
 #include "loops.h"
+#include "threads.h"
 #include "../runtime/built_from.h"
 #include <numpy/arrayobject.h>
 #include <numpy/arrayscalars.h>
@@ -24,7 +25,7 @@
 #define MOST_FRAMES 4
 #define REFUSED (-1)
 
-enum base_kind { BLOCK, ARGUMENT, CONSTANT, FRESH, SLOT };
+enum base_kind { BLOCK, SCRATCH, ARGUMENT, CONSTANT, FRESH, SLOT };
 
 typedef struct {
     enum base_kind kind;
@@ -54,7 +55,8 @@ typedef struct {
     enum step_kind kind;
     Py_ssize_t first, end; /* rows */
     npy_intp tiles, rest;
-    int release, multi;
+    Py_ssize_t sums, behind; /* of its rows: those that add up all tiles, from one on, before another */
+    int shared, release, multi; /* how many threads run the tiles at most */
     Py_ssize_t position; /* of the instruction that a call or checked rows belong to */
     PyObject *kernel, *names;
     Access *operands;
@@ -75,7 +77,9 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     Py_ssize_t nargs, nbases, nloops, nrows, nsteps, noutputs;
-    npy_intp block;
+    npy_intp block, scratch; /* bytes; scratch for each thread */
+    Py_ssize_t own;          /* the base that is scratch */
+    int threads;             /* how many there is memory for */
     Base *bases;
     Loop *loops;
     npy_intp *numbers;
@@ -104,15 +108,20 @@ static void frame_free(Frame *frame)
     }
 }
 
-static char *aligned(PyArrayObject *memory)
+static npy_intp rounded(npy_intp size)
 {
-    return (char *)(((npy_uintp)PyArray_DATA(memory) + ALIGNMENT - 1) & ~(npy_uintp)(ALIGNMENT - 1));
+    return (size + ALIGNMENT - 1) & ~(npy_intp)(ALIGNMENT - 1);
 }
 
-/* Take the block of a frame from the pool, or make one. */
+static char *aligned(PyArrayObject *memory)
+{
+    return (char *)rounded((npy_intp)PyArray_DATA(memory));
+}
+
+/* Take the block of a frame, with what is scratch behind it, from the pool, or make one. */
 static int frame_block(Table *self, Frame *frame)
 {
-    npy_intp size = self->block + ALIGNMENT;
+    npy_intp size = rounded(self->block) + self->threads * rounded(self->scratch) + ALIGNMENT;
     if (self->take == NULL) {
         frame->memory = (PyArrayObject *)PyArray_SimpleNew(1, &size, NPY_UINT8);
         return frame->memory == NULL ? -1 : 0;
@@ -147,7 +156,7 @@ static Frame *frame_take(Table *self)
             PyErr_NoMemory();
             return NULL;
         }
-        frame->bases = PyMem_Calloc((size_t)self->nbases + 1, sizeof(char *));
+        frame->bases = PyMem_Calloc(((size_t)self->nbases + 1) * (size_t)self->threads, sizeof(char *));
         frame->owners = PyMem_Calloc((size_t)self->nbases + 1, sizeof(PyObject *));
         frame->scalars = PyMem_Calloc((size_t)self->nbases + 1, SCALAR);
         if (frame->bases == NULL || frame->owners == NULL || frame->scalars == NULL) {
@@ -173,6 +182,9 @@ static Frame *frame_take(Table *self)
             if (self->bases[b].kind == BLOCK) {
                 frame->bases[b] = aligned(frame->memory);
                 frame->owners[b] = (PyObject *)frame->memory;
+            }
+            else if (self->bases[b].kind == SCRATCH) {
+                frame->bases[b] = aligned(frame->memory) + rounded(self->block);
             }
         }
     }
@@ -419,6 +431,28 @@ done:
     return outcome;
 }
 
+/* Tiles of a step. */
+typedef struct {
+    const Table *self;
+    const Frame *frame;
+    const Step *step;
+    Turns turns;
+} Tiles;
+
+static void run_tile(void *job, npy_intp tile, int thread)
+{
+    Tiles *all = job;
+    const Table *self = all->self;
+    const Step *step = all->step;
+    char **bases = all->frame->bases + thread * self->nbases;
+    if (thread) {
+        memcpy(bases, all->frame->bases, (size_t)self->nbases * sizeof(char *));
+        bases[self->own] += thread * rounded(self->scratch);
+    }
+    const Row *first = self->rows + step->first, *end = self->rows + step->end;
+    rows_run_tile(first, end, bases, tile, tile + 1 == step->tiles ? step->rest : 0, all->turns.first < end ? &all->turns : NULL);
+}
+
 /* Run rows; REFUSED if contents are refused. */
 static int run_step(const Table *self, const Frame *frame, const Step *step)
 {
@@ -426,7 +460,8 @@ static int run_step(const Table *self, const Frame *frame, const Step *step)
     const Row *first = self->rows + step->first, *end = self->rows + step->end;
     PyThreadState *saved = step->release ? PyEval_SaveThread() : NULL;
     if (step->kind == TILES) {
-        rows_run_tiles(first, end, frame->bases, step->tiles, step->rest);
+        Tiles job = {self, frame, step, {first + step->sums, first + step->behind, 0}};
+        share(run_tile, &job, step->tiles, step->shared);
     }
     else if (step->kind == CHECKED) {
         refused = rows_run_checked(first, end, frame->bases);

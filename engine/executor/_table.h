@@ -85,6 +85,9 @@ static void extents_of(const Table *self, Extent *extents)
         if (base->kind == BLOCK) {
             extent->high = self->block;
         }
+        else if (base->kind == SCRATCH) {
+            extent->high = self->scratch;
+        }
         else if (base->kind == CONSTANT && PyBytes_Check(base->object)) {
             extent->high = PyBytes_GET_SIZE(base->object);
             extent->fixed = PyBytes_AS_STRING(base->object);
@@ -97,7 +100,7 @@ static void extents_of(const Table *self, Extent *extents)
             reach_of(base->descr, base->nd, base->shape, base->strides, extent);
         }
         extent->there = base->kind != SLOT;
-        extent->writable = base->kind == BLOCK || base->kind == FRESH || base->written;
+        extent->writable = base->kind == BLOCK || base->kind == SCRATCH || base->kind == FRESH || base->written;
     }
 }
 
@@ -108,10 +111,13 @@ static int read_base(Table *self, Base *base, PyObject *spec)
     if (!PyTuple_Check(spec) || !PyArg_ParseTuple(spec, "s|OOOOO", &kind, &a, &b, &c, &d, &e)) {
         return refused("memory is described by a tuple");
     }
-    if (strcmp(kind, "block") == 0) {
-        base->kind = BLOCK;
-        self->block = a == NULL ? -1 : PyLong_AsSsize_t(a);
-        return self->block < 0 || self->block > LARGE ? refused("a block has a size") : 0;
+    const int scratch = strcmp(kind, "scratch") == 0;
+    if (scratch || strcmp(kind, "block") == 0) {
+        npy_intp *size = scratch ? &self->scratch : &self->block;
+        base->kind = scratch ? SCRATCH : BLOCK;
+        self->own = scratch ? base - self->bases : self->own;
+        *size = a == NULL ? -1 : PyLong_AsSsize_t(a);
+        return *size < 0 || *size > LARGE / MOST_THREADS ? refused("a block has a size") : 0;
     }
     if (strcmp(kind, "constant") == 0 && a != NULL) {
         base->kind = CONSTANT;
@@ -264,6 +270,52 @@ static int read_slots(Table *self, PyObject *given, npy_intp **found, Py_ssize_t
     return 0;
 }
 
+/* Numbers of a row, or of all tiles, from which on several threads share them: work for some tenths of a millisecond. */
+static double shared_from;
+
+/* Let threads share the tiles of a step, or its rows, where their order is of no matter and there is enough to do. */
+static void spread(Table *self, Step *step)
+{
+    const int threads = get_threads();
+    const Py_ssize_t rows = step->end - step->first;
+    Py_ssize_t selects = rows;
+    int apart = threads > 1;
+    double all = 0, summed = 0;
+    step->sums = step->behind = rows;
+    for (Py_ssize_t i = 0; i < rows && apart; i++) {
+        Row *row = &self->rows[step->first + i];
+        /* a ufunc with core dimensions has threads of BLAS, unless it is to do without */
+        const int alone = row->loop->own || row->loop->ndims == 0 || row->loop->inner != NULL;
+        const double work = row_work(row);
+        if (step->kind == ROWS) {
+            row->shared = alone && work >= shared_from && row_is_apart(row) ? threads : 0;
+            continue;
+        }
+        const int tiles = row_has_tiles(row, self->own);
+        apart = alone && tiles;
+        all += work * (double)step->tiles;
+        selects = row->loop->kind == SELECTS ? Py_MIN(i, selects) : selects;
+        if (tiles < 0) {
+            step->sums = Py_MIN(i, step->sums);
+            step->behind = i + 1;
+        }
+    }
+    if (step->sums < rows && selects < rows) {
+        step->sums = Py_MIN(selects, step->sums);
+        step->behind = rows;
+    }
+    for (Py_ssize_t i = step->sums; i < step->behind; i++) {
+        summed += row_work(&self->rows[step->first + i]) * (double)step->tiles;
+    }
+    /* what is done in turns costs more than it does in one thread */
+    if (apart && step->tiles > 1 && all - 3 * summed >= shared_from) {
+        step->shared = self->threads = threads;
+    }
+    else {
+        step->sums = rows;
+    }
+}
+
 static int read_step(Table *self, Extent *extents, Step *step, PyObject *spec)
 {
     const char *kind;
@@ -321,6 +373,9 @@ static int read_step(Table *self, Extent *extents, Step *step, PyObject *spec)
                        (checked || !row->loop->refuses) &&
                        (row->loop->kind != SELECTS || (step->kind == TILES && row_check_selected(row, self->rows + step->end) == 0));
             }
+            if (read && !checked) {
+                spread(self, step);
+            }
         }
     }
     Py_DECREF(rest);
@@ -362,6 +417,17 @@ static PyObject *use_blas(PyObject *NPY_UNUSED(module), PyObject *args)
     }
     memcpy(&get_blas_threads, &found[0], sizeof(void *));
     memcpy(&set_blas_threads, &found[1], sizeof(void *));
+    Py_RETURN_NONE;
+}
+
+/* use_threads(count, least): how many threads share what goes through so many numbers; those of tables that are made from now on. */
+static PyObject *use_threads(PyObject *NPY_UNUSED(module), PyObject *args)
+{
+    int count;
+    if (!PyArg_ParseTuple(args, "id", &count, &shared_from)) {
+        return NULL;
+    }
+    set_threads(count);
     Py_RETURN_NONE;
 }
 
@@ -431,6 +497,7 @@ static int read_loops(Table *self, PyObject *specs)
             else if (name == NULL || !(fused_loop(name, &self->loops[i]) || summed_loop(name, &self->loops[i]))) {
                 return refused("there is no such loop");
             }
+            self->loops[i].own = 1;
             /* what moves eight bytes may move two floats */
             const npy_intp most = strstr(name, "_d") != NULL ? 8 : 4;
             for (int j = 0; j < self->loops[i].nargs; j++) {
@@ -577,6 +644,8 @@ static PyObject *table_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     self->vectorcall = table_call;
+    self->threads = 1;
+    self->own = -1;
     self->nargs = nargs;
     if (!PyArg_ParseTuple(host, "OOOO", &self->fallback, &self->failed, &self->resume, &self->flagged)) {
         self->fallback = self->failed = self->resume = self->flagged = NULL;
@@ -756,6 +825,7 @@ static PyObject *use_trtrs(PyObject *NPY_UNUSED(module), PyObject *args)
 
 static PyMethodDef methods[] = {
     {"use_blas", use_blas, METH_VARARGS, "Take the functions of OpenBLAS that tell and set how many threads it computes with."},
+    {"use_threads", use_threads, METH_VARARGS, "Let so many threads share what goes through so many numbers, or more."},
     {"use_trtrs", use_trtrs, METH_VARARGS, "Take strtrs and dtrtrs of LAPACK from SciPy's capsules."},
     {"offset_in", offset_in, METH_VARARGS, "How far an array lies behind another; None if they share no memory."},
     {"ufunc_types", ufunc_types, METH_O, "The type numbers of the loops of a ufunc, one loop after the other."},

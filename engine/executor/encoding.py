@@ -54,8 +54,8 @@ def table_of(
     """
     encoding = _Encoding(recording)
     if verify.ENABLED:
-        verify_block(encoding.steps, recording.results, encoding.size)
-    return encoding.table(instructions, kernels, host) if encoding.size <= MOST else None
+        verify_block(encoding.steps, recording.results, encoding.sizes)
+    return encoding.table(instructions, kernels, host) if sum(encoding.sizes) <= MOST else None
 
 
 class _Encoding:
@@ -63,7 +63,7 @@ class _Encoding:
         self.recording = recording
         self.steps = [*recording.checks, *grouped(recording.steps)]
         self.bases: list[tuple[Any, ...]] = []
-        self.size = 0
+        self.sizes = [0, 0]
         self.loops: dict[Any, int] = {}
         self.place()
 
@@ -75,10 +75,11 @@ class _Encoding:
         roots = [_roots(step) for step in steps]
         self.last = last_uses(roots, map(_root, results))
         leaving = {_root(x) for x in results if not (isinstance(x, Ref) and x.scalar)}
-        self.bases.append(())
+        self.bases += [(), ()]
         for root in self.recording.arguments:
             self.external(root, leaving)
         needed: dict[Root, Needed] = {}
+        tiles: dict[Root, Needed] = {}
         for i, (step, used) in enumerate(zip(steps, roots, strict=True)):
             for root in used:
                 if root.base >= 0 or root in needed:
@@ -91,14 +92,15 @@ class _Encoding:
                     needed[root] = Needed(_aligned(root.extent[1]), (i, 0), (self.last[root], math.inf))
             if isinstance(step, Group):
                 step.fuse()
-                needed |= _tiles(step, i)
+                tiles |= _tiles(step, i)
         for x in results:
             if _root(x).base < 0 and _root(x) not in needed:
                 self.external(_root(x), leaving)
-        offsets, self.size = placed(needed)
-        for root, offset in offsets.items():
-            root.base, root.offset = 0, offset
-        self.bases[0] = ("block", self.size)
+        for base, (kind, held) in enumerate((("block", needed), ("scratch", tiles))):
+            offsets, self.sizes[base] = placed(held)
+            for root, offset in offsets.items():
+                root.base, root.offset = base, offset
+            self.bases[base] = kind, self.sizes[base]
 
     def external(self, root: Root, leaving: set[Any]) -> None:
         """A base of its own."""
@@ -159,7 +161,7 @@ class _Encoding:
         if count > first:
             steps.append(_stretch(first, count, work, checked))
         outputs = tuple([self.access(x) for x in self.recording.results])
-        pool = (buffer_pool.take, buffer_pool.give_back) if self.size >= _POOLED else None
+        pool = (buffer_pool.take, buffer_pool.give_back) if sum(self.sizes) >= _POOLED else None
         assert executor is not None
         return executor.Table(
             len(self.recording.arguments),
@@ -213,27 +215,27 @@ class _Encoding:
         return kind, root.base, root.offset + x.offset, x.dtype, x.shape, x.strides, x.scalar, x.writable
 
 
-def verify_block(steps: Sequence[Row | Call | Group], results: Sequence[Any], size: int) -> None:
-    """Check that what is read in the block of a table is still there, or raise IllegalProgram."""
-    memory, numbers = verify.Memory(), _Numbers()
+def verify_block(steps: Sequence[Row | Call | Group], results: Sequence[Any], sizes: Sequence[int]) -> None:
+    """Check that what is read in the block of a table, and in its scratch, is still there, or raise IllegalProgram."""
+    memory, numbers = [verify.Memory() for _ in sizes], _Numbers()
 
     def read(root: Root) -> None:
         # what has no elements, or is only filled, is read as it is
-        if root.base == 0 and root.extent[1]:
-            memory.read(numbers[root])
+        if 0 <= root.base < len(sizes) and root.extent[1]:
+            memory[root.base].read(numbers[root])
 
     def write(root: Root, end: int) -> None:
-        if root.base == 0 and root.extent[1]:
-            if not 0 <= root.offset <= root.offset + end <= size:
-                raise verify.IllegalProgram(f"{numbers[root]} does not fit into the block of {size} bytes")
-            memory.write(numbers[root], root.offset, root.offset + end)
+        if 0 <= root.base < len(sizes) and root.extent[1]:
+            if not 0 <= root.offset <= root.offset + end <= sizes[root.base]:
+                raise verify.IllegalProgram(f"{numbers[root]} does not fit into {sizes[root.base]} bytes")
+            memory[root.base].write(numbers[root], root.offset, root.offset + end)
 
     for step in steps:
         # a second tile shows whether the first one has written over what it needs
         for _ in range(2 if isinstance(step, Group) else 1):
             if isinstance(step, Group):
                 for root in {root for row in step.rows for root, _ in row.operands if root.tiled}:
-                    memory.drop(numbers[root])
+                    memory[root.base].drop(numbers[root])
             for row in step.rows if isinstance(step, Group) else [step]:
                 written = [root for root, _ in row.operands[-row.outputs :]] if isinstance(row, Row) else row.results
                 for root in _roots(row):

@@ -5,6 +5,7 @@
 
 #include "../runtime/wide.h"
 #include "loops.h"
+#include "threads.h"
 
 static int core_strides(const Loop *loop)
 {
@@ -77,12 +78,36 @@ static int check_offsets(const Row *row, const Extent *extents, int indexed, npy
     return 0;
 }
 
-/* Whether a row stays inside in each tile up to this one, which has `count` elements. */
-static int check_tile(const Row *row, const Extent *extents, npy_intp tile, npy_intp count)
+/* Extend a range of offsets by all that an operand reaches in a tile of so many elements, without outer dimensions before one; -1 if that
+ * leads nowhere. What strides are multiples of is added to `apart`. */
+static int span(const Row *row, int j, npy_intp count, int outer, npy_intp *low, npy_intp *high, npy_intp *apart)
 {
     const Loop *loop = row->loop;
     const npy_intp *core_step = row->steps + loop->nargs;
     const int *core = loop->core;
+    for (int k = 0; k < j; k++) {
+        core_step += loop->ncore[k];
+        core += loop->ncore[k];
+    }
+    int bad = extend(low, high, count, row->steps[j]);
+    *apart |= count > 1 ? row->steps[j] : 0;
+    for (int d = outer; d < row->nouter; d++) {
+        bad |= extend(low, high, row->outer[d], row->strides[d * loop->nargs + j]);
+        *apart |= row->outer[d] > 1 ? row->strides[d * loop->nargs + j] : 0;
+    }
+    for (int d = 0; d < loop->ncore[j]; d++) {
+        const npy_intp dim = row->dims[1 + core[d]];
+        bad |= extend(low, high, dim, core_step[d]);
+        *apart |= dim > 1 ? core_step[d] : 0;
+    }
+    *high += loop->size[j];
+    return bad;
+}
+
+/* Whether a row stays inside in each tile up to this one, which has `count` elements. */
+static int check_tile(const Row *row, const Extent *extents, npy_intp tile, npy_intp count)
+{
+    const Loop *loop = row->loop;
     for (int d = 1; d <= loop->ndims; d++) {
         if (row->dims[d] <= 0 || (loop->most && row->dims[d] > loop->most)) {
             PyErr_SetString(PyExc_ValueError, "native executor: a core dimension is empty, or too large");
@@ -91,21 +116,11 @@ static int check_tile(const Row *row, const Extent *extents, npy_intp tile, npy_
     }
     for (int j = 0; j < loop->nargs; j++) {
         const Extent *extent = &extents[row->base[j]];
-        npy_intp low = row->offset[j], high = low;
+        npy_intp low = row->offset[j], high = low, apart = row->offset[j] | (tile ? row->advance[j] : 0);
         /* from the first tile to this one */
         int bad = extend(&low, &high, tile + 1, row->advance[j]);
-        bad |= extend(&low, &high, count, row->steps[j]);
-        npy_intp apart = row->offset[j] | (tile ? row->advance[j] : 0) | (count > 1 ? row->steps[j] : 0);
-        for (int d = 0; d < row->nouter; d++) {
-            bad |= extend(&low, &high, row->outer[d], row->strides[d * loop->nargs + j]);
-            apart |= row->outer[d] > 1 ? row->strides[d * loop->nargs + j] : 0;
-        }
-        for (int d = 0; d < loop->ncore[j]; d++) {
-            const npy_intp dim = row->dims[1 + *core++];
-            apart |= dim > 1 ? *core_step : 0;
-            bad |= extend(&low, &high, dim, *core_step++);
-        }
-        if (bad || low < extent->low || high + loop->size[j] > extent->high) {
+        bad |= span(row, j, count, 0, &low, &high, &apart);
+        if (bad || low < extent->low || high > extent->high) {
             PyErr_SetString(PyExc_ValueError, "native executor: a row leads out of its memory");
             return -1;
         }
@@ -115,6 +130,66 @@ static int check_tile(const Row *row, const Extent *extents, npy_intp tile, npy_
         }
     }
     return 0;
+}
+
+double row_work(const Row *row)
+{
+    double work = 1;
+    for (int d = 0; d <= row->loop->ndims; d++) {
+        work *= (double)row->dims[d];
+    }
+    for (int d = 0; d < row->nouter; d++) {
+        work *= (double)row->outer[d];
+    }
+    return work;
+}
+
+/* Whether two operands lie in each other's way, unless they are seen in one way. */
+static int in_the_way(const Row *row, int j, int k)
+{
+    npy_intp low[2] = {row->offset[j], row->offset[k]}, high[2] = {low[0], low[1]}, unused = 0;
+    const int nargs = row->loop->nargs;
+    if (row->base[j] != row->base[k] || j == k) {
+        return 0;
+    }
+    int alike = low[0] == low[1] && row->steps[j] == row->steps[k] && row->loop->ndims == 0 && row->loop->kind == STRIDED;
+    for (int d = 0; d < row->nouter; d++) {
+        alike &= row->strides[d * nargs + j] == row->strides[d * nargs + k];
+    }
+    span(row, j, row->dims[0], 0, &low[0], &high[0], &unused);
+    span(row, k, row->dims[0], 0, &low[1], &high[1], &unused);
+    return !alike && (row->loop->kind != STRIDED || (low[0] < high[1] && low[1] < high[0]));
+}
+
+int row_is_apart(const Row *row)
+{
+    const Loop *loop = row->loop;
+    int apart = (loop->kind == STRIDED || loop->kind == TAKE) && !loop->refuses && (row->nouter ? row->outer[0] : row->dims[0]) > 1;
+    for (int j = loop->nin; apart && j < loop->nargs; j++) {
+        npy_intp low = 0, high = 0, unused = 0;
+        span(row, j, row->nouter ? row->dims[0] : 1, 1, &low, &high, &unused);
+        apart = Py_ABS(row->nouter ? row->strides[j] : row->steps[j]) >= high - low;
+        for (int k = 0; k < loop->nargs; k++) {
+            apart &= !in_the_way(row, j, k);
+        }
+    }
+    return apart;
+}
+
+int row_has_tiles(const Row *row, npy_intp own)
+{
+    int has = 1;
+    for (int j = row->loop->nin; j < row->loop->nargs; j++) {
+        npy_intp low = 0, high = 0, unused = 0;
+        span(row, j, row->dims[0], 0, &low, &high, &unused);
+        if (row->advance[j] == 0) {
+            has = row->base[j] == own ? has : Py_MIN(has, -1);
+        }
+        else if (Py_ABS(row->advance[j]) < high - low) {
+            return 0;
+        }
+    }
+    return has;
 }
 
 int row_check(const Row *row, const Extent *extents, npy_intp nbases, npy_intp tiles, npy_intp rest)
@@ -201,12 +276,48 @@ static int run_outer(const Row *row, char *const *start)
     }
 }
 
+typedef struct {
+    const Row *row;
+    char *const *bases;
+    npy_intp parts;
+} SharedRow;
+
+static void run_part(void *job, npy_intp part, int NPY_UNUSED(thread))
+{
+    const SharedRow *all = job;
+    Row row = *all->row;
+    const Loop *loop = row.loop;
+    npy_intp dims[MAX_OUTER + 1 + MAX_CORE];
+    const npy_intp count = row.nouter ? row.outer[0] : row.dims[0], each = (count + all->parts - 1) / all->parts;
+    const npy_intp first = part * each, left = count - first;
+    char *start[MAX_OPERANDS];
+    if (left <= 0) {
+        return;
+    }
+    for (int j = 0; j < loop->nargs; j++) {
+        start[j] = all->bases[row.base[j]] + row.offset[j] + first * (row.nouter ? row.strides[j] : row.steps[j]);
+    }
+    memcpy(dims, row.nouter ? row.outer : row.dims, (size_t)(row.nouter ? row.nouter : 1 + loop->ndims) * sizeof(npy_intp));
+    dims[0] = left < each ? left : each;
+    if (row.nouter) {
+        row.outer = dims;
+        run_outer(&row, start);
+        return;
+    }
+    loop->function(start, dims, row.steps, loop->data);
+}
+
 int rows_run(const Row *row, const Row *end, const ShortRow *shorts, char *const *bases)
 {
     for (; row < end; row++) {
         const Loop *loop = row->loop;
         if (loop == NULL) {
             short_rows_run(shorts + row->first, shorts + row->end, bases);
+            continue;
+        }
+        if (row->shared) {
+            SharedRow job = {row, bases, 4 * row->shared};
+            share(run_part, &job, job.parts, row->shared);
             continue;
         }
         char *start[MAX_OPERANDS];
@@ -655,33 +766,45 @@ int row_check_selected(const Row *row, const Row *end)
     return good ? 0 : -1;
 }
 
-void rows_run_tiles(const Row *first, const Row *end, char *const *bases, npy_intp tiles, npy_intp rest)
+void rows_run_tile(const Row *first, const Row *end, char *const *bases, npy_intp tile, npy_intp count, Turns *turns)
 {
-    for (npy_intp tile = 0; tile < tiles; tile++) {
-        const Row *until = end, *after = end;
-        for (const Row *row = first; row < end;) {
-            if (row == until) {
-                row = after;
-                until = after = end;
-                continue;
-            }
-            const Loop *loop = row->loop;
-            if (loop->kind == SELECTS) {
-                until = run_selected(row++, bases, tile, &after);
-                continue;
-            }
-            const npy_intp *dims = tile + 1 < tiles || !rest ? row->dims : &rest;
-            char *start[MAX_OPERANDS];
-            for (int j = 0; j < loop->nargs; j++) {
-                start[j] = bases[row->base[j]] + row->offset[j] + tile * row->advance[j];
-            }
-            if (row->nouter) {
-                run_outer(row, start);
-            }
-            else {
-                loop->function(start, dims, row->steps, loop->data);
-            }
-            row++;
+    const Row *until = end, *after = end;
+    enum { BEFORE, DURING, AFTER } turn = turns == NULL ? AFTER : BEFORE;
+    for (const Row *row = first; row < end;) {
+        if (row == until) {
+            row = after;
+            until = after = end;
+            continue;
         }
+        if (turn == BEFORE && row >= turns->first) {
+            await_turn(&turns->turn, tile);
+            turn = DURING;
+        }
+        if (turn == DURING && row >= turns->end) {
+            pass_turn(&turns->turn);
+            turn = AFTER;
+        }
+        const Loop *loop = row->loop;
+        if (loop->kind == SELECTS) {
+            until = run_selected(row++, bases, tile, &after);
+            continue;
+        }
+        char *start[MAX_OPERANDS];
+        for (int j = 0; j < loop->nargs; j++) {
+            start[j] = bases[row->base[j]] + row->offset[j] + tile * row->advance[j];
+        }
+        if (row->nouter) {
+            run_outer(row, start);
+        }
+        else {
+            loop->function(start, count ? &count : row->dims, row->steps, loop->data);
+        }
+        row++;
+    }
+    if (turn == BEFORE) {
+        await_turn(&turns->turn, tile);
+    }
+    if (turn != AFTER) {
+        pass_turn(&turns->turn);
     }
 }

@@ -43,6 +43,7 @@ typedef struct {
     npy_intp most;               /* the largest core dimension that it takes, or 0 */
     PyUFuncGenericFunction inner; /* what `function` calls with one thread of BLAS, with the loop itself as its data; else NULL */
     void *inner_data;
+    int own;                     /* whether it is no ufunc's */
 } Loop;
 
 /* A row of a few elements (short_rows.c): where operands are, the result last. */
@@ -73,13 +74,29 @@ typedef struct {
     const npy_intp *outer;   /* dimensions around the inner loop */
     const npy_intp *strides; /* per outer dimension, per operand */
     npy_intp first, end;     /* where there is no loop: short rows */
+    int shared;              /* whether several threads can run its outermost lines */
 } Row;
+
+/* What adds up all tiles does so in their order: rows from `first` on, before `end`, wait until it is the turn of their tile. */
+typedef struct {
+    const Row *first, *end;
+    npy_intp turn;
+} Turns;
 
 /* Read a row from numbers; returns how many were read, or -1 with an exception if they describe none. */
 npy_intp row_read(Row *row, const npy_intp *numbers, npy_intp count, const Loop *loops, npy_intp nloops);
 
 /* Whether all that a row touches, in `tiles` tiles, the last of `rest` elements (0: as many), lies inside; else -1 and an exception. */
 int row_check(const Row *row, const Extent *extents, npy_intp nbases, npy_intp tiles, npy_intp rest);
+
+/* How many numbers a row goes through in a tile. */
+double row_work(const Row *row);
+
+/* Whether a row's outermost lines can be run in any order: none writes what another one reads or writes. */
+int row_is_apart(const Row *row);
+
+/* Whether tiles write each their own: 1; 0 if they do not; -1 if all tiles write the same, and it is not in memory of one thread's own. */
+int row_has_tiles(const Row *row, npy_intp own);
 
 /* Whether the rows that a row selects are there, before `end`, and have the dimensions that it counts; else -1 and an exception. */
 int row_check_selected(const Row *row, const Row *end);
@@ -98,7 +115,7 @@ int rows_run(const Row *row, const Row *end, const ShortRow *shorts, char *const
 /* The same for rows that may refuse; a loop of NumPy's does by an invalid operation. */
 int rows_run_checked(const Row *row, const Row *end, char *const *bases);
 
-/* Run rows tile by tile; the last tile has `rest` elements, as many as the others where that is 0. */
-void rows_run_tiles(const Row *row, const Row *end, char *const *bases, npy_intp tiles, npy_intp rest);
+/* Run rows for a tile of that many elements, as many as they say where that is 0. */
+void rows_run_tile(const Row *first, const Row *end, char *const *bases, npy_intp tile, npy_intp count, Turns *turns);
 
 #endif

@@ -39,7 +39,7 @@ def tiled_table(
         return None
     step, tile = dtype.itemsize, min(size, _TILE_BYTES // dtype.itemsize)
     tiles = -(-size // tile)
-    bases: list[tuple[Any, ...]] = [("block", scratch * (tile * step + _GAP))]
+    bases: list[tuple[Any, ...]] = [("scratch", scratch * (tile * step + _GAP))]
     bases += [("target" if k in written else "argument", k, dtype, (size,), (step,)) for k in range(arrays)]
     bases += [("argument", arrays + k, kind, (), ()) for k, kind in enumerate(numbers)]
     loops: dict[Any, int] = {}

@@ -87,7 +87,7 @@ def thread_count(of_scipy: bool = False) -> _Count | None:
 
 
 @functools.cache
-def _threads_wanted() -> int:
+def threads_wanted() -> int:
     """The number that the environment asks for, else a thread for each processor that this process may use.
 
     It is looked up once: what is chosen by it, and so a last bit, stays as it is while a process runs.
@@ -100,12 +100,12 @@ def _threads_wanted() -> int:
 
 def blas_threads() -> int:
     """How many threads this thread's products of matrices are computed with."""
-    return 1 if _scope.depth else _threads_wanted()
+    return 1 if _scope.depth else threads_wanted()
 
 
 def in_one_thread() -> bool:
     """Whether this thread is in a scope of `one_thread`, which others are not."""
-    return _scope.depth > 0 and _threads_wanted() > 1
+    return _scope.depth > 0 and threads_wanted() > 1
 
 
 class _Scope(threading.local):
@@ -169,7 +169,7 @@ def multiplications(a: Any, b: Any, out: Any = None) -> int:
 
 def takes_one_thread(work: float, most: int) -> bool:
     """Whether `few_threads` has a kernel computed with one thread for so many multiplications."""
-    return _threads_wanted() > 1 and _LEAST < work <= most
+    return threads_wanted() > 1 and _LEAST < work <= most
 
 
 def few_threads(
@@ -199,7 +199,7 @@ def few_threads(
             finally:
                 leave()
 
-        return wrapped if _threads_wanted() > 1 else kernel
+        return wrapped if threads_wanted() > 1 else kernel
 
     return of
 

@@ -126,6 +126,10 @@ class Tuning:
         default=1 << 7,
         metadata=_about("elements", "of a row, below which a loop of our own adds rows to one another", _TRIED),
     )
+    shared_numbers: int = field(
+        default=1 << 18,
+        metadata=_about("numbers", "in a row or in tiles, from which on threads share them", "some tenths of a ms"),
+    )
     native_tile: int = field(
         default=1 << 14,
         metadata=_about("bytes", "of an array in one tile of an update in C", "some arrays' shall stay in 32 kB"),
