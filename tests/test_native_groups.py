@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from engine.compiler.passes import slice_sum
 from engine.compiler.passes.nan_checks import without_choices
 from engine.compiler.pipeline import ALL_PASSES
 from engine.core.structural import scale
-from engine.executor import encoding, fusion, grouping, staged
+from engine.executor import encoding, extension, fusion, grouping, staged
 from engine.executor.grouping import Group
 from engine.executor.refs import Root, Row
 from engine.ops import (
@@ -49,9 +49,9 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(params=[(64, 16), (1000, 16)])
-def groups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[Group]:
-    """The groups that tables are made of, of small arrays too."""
+@pytest.fixture(params=[(64, 16, 3), (1000, 16, 1)])
+def groups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Group]]:
+    """The groups that tables are made of, of small arrays too; threads share them."""
     found: list[Group] = []
 
     def noted(steps: Any) -> Any:
@@ -65,7 +65,9 @@ def groups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> l
     monkeypatch.setattr(grouping, "_LEAST_FUSED", request.param[1])
     monkeypatch.setattr(grouping, "_TILE", request.param[0])
     monkeypatch.setattr(encoding, "grouped", noted)
-    return found
+    extension.executor.use_threads(request.param[2], 1.0)
+    yield found
+    extension.share(0)
 
 
 def chain(x: Any, y: Any) -> Any:

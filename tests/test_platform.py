@@ -156,3 +156,4 @@ def test_devices(tf: Any) -> None:
     config.run_functions_eagerly(False)
     config.threading.set_intra_op_parallelism_threads(2)
     assert config.threading.get_intra_op_parallelism_threads() == 2
+    config.threading.set_intra_op_parallelism_threads(0)

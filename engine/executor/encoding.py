@@ -62,7 +62,7 @@ class _Encoding:
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
         self.steps = [*recording.checks, *grouped(recording.steps)]
-        self.bases: list[tuple[Any, ...]] = []
+        self.bases: list[tuple[Any, ...]] = [(), ()]
         self.sizes = [0, 0]
         self.loops: dict[Any, int] = {}
         self.place()
@@ -75,7 +75,6 @@ class _Encoding:
         roots = [_roots(step) for step in steps]
         self.last = last_uses(roots, map(_root, results))
         leaving = {_root(x) for x in results if not (isinstance(x, Ref) and x.scalar)}
-        self.bases += [(), ()]
         for root in self.recording.arguments:
             self.external(root, leaving)
         needed: dict[Root, Needed] = {}

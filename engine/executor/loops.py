@@ -148,16 +148,16 @@ def run_rows(rows: Sequence[Row], given: Sequence[tuple[Ref, np.ndarray]], resul
         numbers += encoded(row, loops.index(row.loop), [(base, offset - start) for base, start, offset in places])
     steps, results = (("rows", 0, len(rows), False),), (("whole", len(given)),)
     packed = np.array(numbers, np.intp).tobytes()
-    table = executor.Table(len(given), bases, tuple(names), packed, steps, results, _HOST, None)
+    table = executor.Table(len(given), bases, tuple(names), packed, steps, results, NO_HOST, None)
     return table(*[x for _, x in given])[0]
 
 
 def _refuse(*_: Any) -> NoReturn:
-    raise RuntimeError("a loop cannot be tried")
+    raise RuntimeError("rows were given arrays of another form than they were made for")
 
 
-_HOST = (_refuse, _refuse, _refuse, bool)
-"""Nothing that is tried calls Python."""
+NO_HOST = (_refuse, _refuse, _refuse, bool)
+"""Of tables whose rows call no Python."""
 
 
 def reduces_alike(rows: Sequence[Row], given: Sequence[tuple[Ref, np.ndarray]], expected: Any) -> bool:
@@ -258,7 +258,7 @@ def is_trusted(ufunc: np.ufunc, loop: tuple[np.ufunc, int], dtypes: tuple[np.dty
         # it refuses some numbers, as integers do negative powers; rows could not say so
         return False
     steps, results = (("rows", 0, len(trials), False),), (("whole", len(bases) - 1),)
-    table = executor.Table(0, bases, (loop[0] if len(loop) == 1 else loop,), numbers, steps, results, _HOST, None)
+    table = executor.Table(0, bases, (loop[0] if len(loop) == 1 else loop,), numbers, steps, results, NO_HOST, None)
     if same_bits(table()[0][where], expected):
         return True
     rejected.append(f"{ufunc.__name__} {''.join(d.char for d in dtypes)}")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from engine.executor.extension import executor
-from engine.executor.loops import encoded, loop_of
+from engine.executor.loops import NO_HOST, encoded, loop_of
 from engine.executor.refs import Row
 from engine.runtime.tuning import TUNING
 
@@ -65,11 +65,5 @@ def tiled_table(
         packed += encoded(row, number_of, places, tuple(advance))
     named = tuple([loop[0] if len(loop) == 1 else loop for loop in loops])
     rows = ("rows", 0, len(calls), size > _RELEASE, tiles, size - (tiles - 1) * tile)
-    # nothing here runs code in Python
-    host = (_refused, _refused, _refused, bool)
     count = arrays + len(numbers)
-    return executor.Table(count, tuple(bases), named, np.array(packed, np.intp).tobytes(), (rows,), (), host, None)
-
-
-def _refused(*_: Any) -> NoReturn:
-    raise RuntimeError("an update was given arrays of another form than it was made for")
+    return executor.Table(count, tuple(bases), named, np.array(packed, np.intp).tobytes(), (rows,), (), NO_HOST, None)
