@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from engine.executor.extension import executor
 from engine.runtime.blas import thread_count
+from tests.processes import printed, ran
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.skipif(thread_count() is None, reason="NumPy has another BLAS")
@@ -19,6 +17,7 @@ HEAD = """
 import ctypes, threading
 import numpy as np
 from engine.runtime import blas
+from tests.processes import printed, ran
 count, of_scipy = blas.thread_count(), blas.thread_count(True)
 calls = []
 
@@ -48,11 +47,7 @@ def ones(*shape, dtype="float32"):
 
 
 def run(body: str, **environment: str) -> None:
-    env = {**os.environ, "OPENBLAS_NUM_THREADS": "2", "PYTHONPATH": str(ROOT), **environment}
-    done = subprocess.run(
-        [sys.executable, "-c", HEAD + body], check=False, env=env, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
+    printed(HEAD + body, **{"OPENBLAS_NUM_THREADS": "2", **environment})
 
 
 @pytest.mark.parametrize("native", ["1", "0"])
@@ -191,7 +186,4 @@ tape_api.matmul([[1.0]], [[1.0]])
 
 @pytest.mark.parametrize(("how", "told"), [("out.__iadd__(found)", True), ("np.add(found, 0, out=out)", False)])
 def test_a_blas_that_leaves_memory_in_its_result_is_told_of(how: str, told: bool) -> None:
-    home = {**os.environ, "PYTHONPATH": str(ROOT)}
-    program = [sys.executable, "-c", BROKEN.replace("{how}", how)]
-    shown = subprocess.run(program, env=home, capture_output=True, text=True, check=True).stderr
-    assert ("OPENBLAS_CORETYPE=NEOVERSEN1" in shown) == told
+    assert ("OPENBLAS_CORETYPE=NEOVERSEN1" in ran(BROKEN.replace("{how}", how)).stderr) == told

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -19,8 +17,8 @@ from engine.executor.extension import executor
 from engine.ops import small_product, windows
 from engine.runtime import elementary
 from engine.runtime.extension import _stale
+from tests.processes import HOME, ran
 
-HOME = Path(__file__).resolve().parent.parent
 EXTENSIONS = [
     found
     for found in (executor, eager.in_c, windows.in_c, small_product.in_c, elementary.in_c, checksums)
@@ -84,13 +82,7 @@ with tf.GradientTape() as tape:
 print(float(tape.gradient(y, x)[0, 0, 0, 0]))
 print(status())
 """
-
-    def ran(wanted: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "DUALGRAD_NATIVE": wanted}
-        command = [sys.executable, "-c", code]
-        return subprocess.run(command, cwd=HOME, env=environment, capture_output=True, text=True, check=False)
-
-    with_it, required = ran("1"), ran("require")
+    with_it, required = ran(code, DUALGRAD_NATIVE="1"), ran(code, DUALGRAD_NATIVE="require")
     said = "off (the extension was built from other C sources than those that lie here; build it again: python setup.py"
     assert with_it.stdout.startswith("4.0\n") and said in with_it.stdout, with_it
     assert f"UserWarning: {name} is not used" in with_it.stderr
@@ -108,7 +100,6 @@ with tf.GradientTape() as tape:
     y = tf.nn.max_pool2d(x * x, 1, 1, "VALID")
 print(float(tape.gradient(y, x)[0, 0, 0, 0]))
 """
-    env = {**os.environ, "DUALGRAD_NATIVE": native}
-    ran = subprocess.run([sys.executable, "-c", code], cwd=HOME, env=env, capture_output=True, text=True, check=True)
-    assert ran.stdout == "4.0\n"
-    assert ran.stderr.count("runs without its extensions in C") == times
+    done = ran(code, DUALGRAD_NATIVE=native)
+    assert done.stdout == "4.0\n"
+    assert done.stderr.count("runs without its extensions in C") == times

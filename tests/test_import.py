@@ -6,25 +6,22 @@ import importlib
 import os
 import pkgutil
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-HOME = Path(__file__).resolve().parent.parent
+from tests.processes import HOME, printed, ran
 
 
 def said(program: str) -> str:
-    result = subprocess.run([sys.executable, "-c", program], cwd=HOME, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    return result.stdout.strip()
+    return printed(program).strip()
 
 
 def test_gradients_load_neither_scipy_nor_the_planner() -> None:
     program = """
 import sys
 import graph_api as tf
+from tests.processes import HOME, printed, ran
 x = tf.placeholder(tf.float32, [None])
 v = tf.Variable([1.0])
 train = tf.train.AdamOptimizer().minimize(tf.reduce_sum(v * x))
@@ -337,20 +334,11 @@ def test_what_is_in_the_way_is_named(file: str, tmp_path: Path) -> None:
     path.write_text("own = 1\n")
     tries = "".join(f"try:\n    {line}\nexcept ImportError as error:\n    print(error)\n" for line in IN_THE_WAY[file])
     (tmp_path / "program.py").write_text(tries)
-    env = {**os.environ, "PYTHONPATH": str(HOME)}
-    ran = subprocess.run(
-        [sys.executable, "program.py"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
-    )
-    lines = ran.stdout.splitlines()
+    done = ran("-u", "program.py", cwd=tmp_path)
+    lines = done.stdout.splitlines()
     culprit = path.parent if path.name == "__init__.py" else path
-    assert len(lines) == len(IN_THE_WAY[file]), ran.stderr
+    assert len(lines) == len(IN_THE_WAY[file]), done.stderr
     assert all(line.startswith(f"{culprit} is in the way: ") for line in lines)
-
-
-def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "PYTHONPATH": str(HOME)}
-    words = (sys.executable, "-m", "dualgrad", *words)
-    return subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("name", ["engine", "optim", "graph_api", "tape_api"])
@@ -375,9 +363,8 @@ with tf.Session() as sess:
     print(own, sess.run(w))
 """
     (tmp_path / "program.py").write_text(theirs + ours)
-    ran = command(tmp_path, "run", "program.py")
-    assert ran.stdout == "1 2.5\n", ran.stderr
-    checked = command(tmp_path, "check", "program.py")
+    assert printed("-m", "dualgrad", "run", "program.py", cwd=tmp_path) == "1 2.5\n"
+    checked = ran("-m", "dualgrad", "check", "program.py", cwd=tmp_path)
     assert checked.stderr == "" and "0 missing" in checked.stdout
 
 
@@ -388,17 +375,12 @@ def test_a_package_of_another_distribution_is_named(inside: str, tmp_path: Path)
     theirs.write_text("own = 1\n")
     # on the path before ours, or in its place
     guard = HOME / "engine" / "guard.py" if inside else shutil.copy(HOME / "engine" / "guard.py", theirs.parent)
-    env = {**os.environ, "PYTHONPATH": str(theirs.parent.parent)}
-    words = [sys.executable, str(guard)]
-    ran = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-    assert ("Another distribution has installed it" if inside else "is not ours") in ran.stderr.splitlines()[-1]
+    done = ran("-u", guard, cwd=tmp_path, PYTHONPATH=str(theirs.parent.parent))
+    assert ("Another distribution has installed it" if inside else "is not ours") in done.stderr.splitlines()[-1]
 
 
 def test_a_folder_called_bench_is_in_nobodys_way(tmp_path: Path) -> None:
     (tmp_path / "bench").mkdir()
     (tmp_path / "bench" / "__init__.py").write_text("own = 1\n")
     (tmp_path / "program.py").write_text("import tensorflow as tf\nimport bench\nprint(bench.own, tf.zeros)\n")
-    env = {**os.environ, "PYTHONPATH": str(HOME)}
-    command = [sys.executable, "-m", "dualgrad", "run", "program.py"]
-    ran = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-    assert ran.stdout.startswith("1 "), ran.stderr
+    assert printed("-m", "dualgrad", "run", "program.py", cwd=tmp_path).startswith("1 ")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,14 @@ from tests.mutants.conversions import EQUAL, Outcome, tell, verdict
 from tests.mutants.corpus import programs
 from tests.mutants.mistakes import Mistake, chosen, mistakes
 from tests.mutants.observation import Seen, digest, observed
+from tests.processes import printed
 
-HOME = Path(__file__).resolve().parent.parent
 TEXT = '''\
 """A program."""
 
 import numpy as np
 import tape_api as tf
+from tests.processes import printed
 
 w = tf.Variable(tf.random.normal([2, 2], seed=3), name="w")
 v = tf.Variable(tf.zeros([2]))
@@ -130,8 +130,6 @@ def test_what_a_program_computes_is_seen(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="mistakes are tried in forked children")
 @pytest.mark.parametrize("name", ["small-counter", "small-factorization", "small-random_walk"])
 def test_no_mistake_survives(name: str) -> None:
-    words = [sys.executable, "-W", "ignore", "-m", "tests.mutants.conversions", "-k", name, "--n", "6", "--jobs", "1"]
-    done = subprocess.run(words, cwd=HOME, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
-    sums = done.stdout.splitlines()[-1]
-    assert "6 mistakes" in sums and "0 survive; 0 wrong verdicts" in sums and " 0 noticed" not in sums, done.stdout
+    said = printed("-W", "ignore", "-m", "tests.mutants.conversions", "-k", name, "--n", "6", "--jobs", "1")
+    sums = said.splitlines()[-1]
+    assert "6 mistakes" in sums and "0 survive; 0 wrong verdicts" in sums and " 0 noticed" not in sums, said

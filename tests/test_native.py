@@ -6,9 +6,6 @@ import contextlib
 import functools
 import itertools
 import math
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
@@ -40,6 +37,7 @@ from engine.reverse import reverse
 from engine.runtime import elementary
 from engine.runtime.errors import ShapeError
 from tests.op_table import CASES, cases, one_dtype, pure
+from tests.processes import ran
 from tests.row import Row
 from tests.support import assert_same_bits, noted
 from tests.test_program import lowered
@@ -510,9 +508,7 @@ def is_refused(make: Callable[[], Any]) -> bool:
     ("wanted", "outcome"), [("0", "off"), ("1", "on"), ("require", "on"), ("2", "must be 0, 1 or require")]
 )
 def test_the_environment_decides(wanted: str, outcome: str) -> None:
-    code = "from engine.executor import status; print(status())"
-    environment = {**os.environ, "DUALGRAD_NATIVE": wanted}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    done = ran("from engine.executor import status; print(status())", DUALGRAD_NATIVE=wanted)
     assert outcome in done.stdout + done.stderr
 
 

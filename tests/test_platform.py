@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +13,17 @@ import tape_api
 from dualgrad.platform import flags as module
 from dualgrad.platform.flags import FlagValues
 from engine.runtime.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError, UnimplementedError
-
-HOME = Path(__file__).resolve().parent.parent
+from tests.processes import ran
 
 
 def run_program(text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", text, *arguments], capture_output=True, text=True, cwd=HOME, check=False
-    )
+    return ran("-c", text, *arguments)
 
 
 def test_a_program_of_2017() -> None:
     program = """
 import graph_api as tf
+from tests.processes import ran
 flags = tf.app.flags
 flags.DEFINE_float("learning_rate", 0.01, "Initial rate.")
 flags.DEFINE_integer("steps", 10, "Steps.")

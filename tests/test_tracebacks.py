@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import traceback
 import types
@@ -16,23 +14,15 @@ import pytest
 import tape_api
 from dualgrad.frontend import tracebacks
 from graph_api.graph import Graph
-
-HOME = Path(__file__).resolve().parent.parent
+from tests.processes import HOME, printed, ran
 
 
 def told(folder: Path, program: str, **environment: str) -> list[str]:
     """The lines of the traceback with which a program ends."""
     (folder / "program.py").write_text(program)
-    ran = subprocess.run(
-        [sys.executable, "program.py"],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(HOME), **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 1
-    return ran.stderr.splitlines()
+    done = ran("-u", "program.py", cwd=folder, **environment)
+    assert done.returncode == 1
+    return done.stderr.splitlines()
 
 
 def told_here(folder: Path, program: str) -> list[str]:
@@ -151,6 +141,6 @@ shell.run_line_magic("colors", "NoColor")
 shell.run_cell("import graph_api as tf")
 shell.run_cell("def f():\\n    return tf.Session().run(tf.placeholder(tf.float32, [2]))\\nf()")
 """
-    ran = subprocess.run([sys.executable, "-c", program], cwd=HOME, capture_output=True, text=True, check=True)
-    assert "must be fed" in ran.stdout or "placeholder" in ran.stdout
-    assert "graph_api/" not in ran.stdout and "return tf.Session().run" in ran.stdout
+    said = printed(program)
+    assert "must be fed" in said or "placeholder" in said
+    assert "graph_api/" not in said and "return tf.Session().run" in said

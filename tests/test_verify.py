@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -24,6 +21,7 @@ from engine.executor.refs import Root, Row
 from engine.executor.rowlines import lines_of
 from engine.ops import linalg, reduce, shape, trig
 from engine.ops.joining import concat, unstack
+from tests.processes import printed
 from tests.test_program import lowered, names
 
 A = np.random.default_rng(0).normal(size=(400, 400))
@@ -191,13 +189,10 @@ def test_the_pass_at_fault_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("value", "on"), [("1", True), ("0", False), ("", False), (None, False)])
-def test_it_is_off_by_default(value: str | None, on: bool) -> None:
-    said = {k: v for k, v in os.environ.items() if k != verify.VARIABLE} | (
-        {} if value is None else {verify.VARIABLE: value}
-    )
-    code = "from engine.compiler import verify; print(verify.ENABLED)"
-    found = subprocess.run([sys.executable, "-c", code], env=said, capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == str(on)
+def test_it_is_off_by_default(value: str | None, on: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(verify.VARIABLE, raising=False)
+    said = {} if value is None else {verify.VARIABLE: value}
+    assert printed("from engine.compiler import verify; print(verify.ENABLED)", **said) == f"{on}\n"
 
 
 # ---- tables of the native executor -----------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from bench.rounds import InterleavedRounds, Progress, merged
 from bench.run import CHOOSES_KERNELS
 from engine import executor
 from tests.bench.made import entry
+from tests.processes import printed
 
 HOME = Path(__file__).resolve().parent.parent.parent
 
@@ -153,8 +154,7 @@ def test_a_run_writes_what_it_measured(measured: tuple[subprocess.CompletedProce
 
 
 def test_pytest_benchmark_reads_the_file(measured: tuple[subprocess.CompletedProcess[str], Path]) -> None:
-    program = [sys.executable, "-m", "pytest_benchmark", "compare", str(measured[1]), "--columns=median"]
-    shown = subprocess.run(program, cwd=measured[1].parent, capture_output=True, text=True, check=True).stdout
+    shown = printed("-m", "pytest_benchmark", "compare", measured[1], "--columns=median", cwd=measured[1].parent)
     assert "benchmark 'sums': 2 tests" in shown
 
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 
 import pytest
 
 from engine.jacobian.views.evaluations import Recorded
 from tests.fuzz import changes
+from tests.processes import printed
 
 
 def test_a_change_is_seen_by_all_that_outlives_a_call() -> None:
-    command = [sys.executable, "-m", "tests.fuzz.changes", "--n", "500", "--seed", "3"]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert re.search(r"^5\d\d changes in .*; 0 stale answers", ran.stdout, re.MULTILINE), ran.stdout
+    said = printed("-m", "tests.fuzz.changes", "--n", "500", "--seed", "3")
+    assert re.search(r"^5\d\d changes in .*; 0 stale answers", said, re.MULTILINE), said
 
 
 def test_what_is_asked_answers() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -20,6 +19,7 @@ import tape_api
 from dualgrad.files import bundle, checkpoints
 from engine.runtime.errors import DataLossError
 from tape_api.in_place import held, put
+from tests.processes import printed
 
 COUNT = 40_000
 """Elements of a variable that is large enough to be read into its place."""
@@ -255,6 +255,4 @@ def test_state_is_held_once(name: str, tmp_path: Path) -> None:
         pytest.importorskip("h5py")
     front, imports, steps = STEPS[name]
     code = PROGRAM.format(front=front, imports=imports, steps=steps)
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "TMPDIR": str(tmp_path)}
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
-    assert int(found.stdout.split()[-1]) < 128 + 64
+    assert int(printed(code, TMPDIR=str(tmp_path)).split()[-1]) < 128 + 64

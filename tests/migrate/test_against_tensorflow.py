@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +12,7 @@ import pytest
 
 from dualgrad.files.golden import Golden
 from tests.migrate.test_record_compare import GRAPH, MAP, TAPE, compared
+from tests.processes import printed
 from tests.programs.catalogue import HERE as PROGRAMS
 
 HOME = PROGRAMS.parents[1]
@@ -23,12 +21,8 @@ pytestmark = pytest.mark.peer
 
 def recorded_under_tensorflow(folder: Path, program: str, *options: str) -> None:
     """Record a program in a process of its own."""
-    command = [sys.executable, "-m", "dualgrad", "record", "--backend", "tensorflow", "-o", "T"]
-    environment = {**os.environ, "PYTHONPATH": str(HOME), "TF_CPP_MIN_LOG_LEVEL": "3"}
-    result = subprocess.run(
-        [*command, *options, program], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stderr
+    words = ("-m", "dualgrad", "record", "--backend", "tensorflow", "-o", "T", *options, program)
+    printed(*words, cwd=folder, TF_CPP_MIN_LOG_LEVEL="3")
 
 
 @pytest.fixture(scope="module")

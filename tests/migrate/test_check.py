@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +18,8 @@ from dualgrad.migrate.check.surface import Surface
 from dualgrad.migrate.check.uses import Use, uses
 from dualgrad.migrate.removed import removed
 from tests.coverage_of_names import used
+from tests.processes import HOME, printed, ran
 from tests.programs.catalogue import HERE, programs
-
-HOME = Path(__file__).resolve().parents[2]
 
 
 def found(text: str, api: str = "1") -> list[Use]:
@@ -320,8 +318,7 @@ def test_the_names_that_published_programs_use(version: str) -> None:
     text = TF + "\n".join(f"tf.{name}" for name in names)
     missing = {use.name.removeprefix("tf.") for use in found(text, version) if use.verdict == "missing"}
     code = f"from tests.coverage_of_names import report; print(*report({version!r}).missing)"
-    result = subprocess.run([sys.executable, "-c", code], cwd=HOME, capture_output=True, text=True, check=True)
-    assert missing == {*result.stdout.split()}
+    assert missing == {*printed(code).split()}
 
 
 def test_all_programs_are_clean() -> None:
@@ -396,8 +393,7 @@ def test_sarif() -> None:
 
 def command(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     code = "import sys; from dualgrad.migrate.command import main; sys.exit(main(sys.argv[1:]))"
-    everything = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(HOME)!r}); {code}", "check", *arguments]
-    return subprocess.run(everything, cwd=folder, capture_output=True, text=True, check=False)
+    return ran("-c", code, "check", *arguments, cwd=folder)
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +10,15 @@ import pytest
 
 from tests.migrate.in_process import dualgrad
 from tests.migrate.kept_and_compared import kept
+from tests.processes import printed
 
 pytest.importorskip("libcst")
-HOME = Path(__file__).resolve().parents[2]
 
 MODEL = """
 from collections import namedtuple
 import numpy as np
 import tensorflow as tf
+from tests.processes import printed
 Model = namedtuple("Model", "x y lr loss pred step both saver")
 def build(n):
     x = tf.placeholder(tf.float32, [None, n], name="x")
@@ -172,8 +171,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path,
     for name, text in PROGRAMS.items():
         file = folder / f"{name}.py"
         file.write_text(text)
-        code = f"import sys; sys.path.insert(1, {str(HOME)!r})\n{CONVERT}"
-        subprocess.run([sys.executable, "-c", code, str(file)], cwd=folder, check=True, capture_output=True)
+        printed("-c", CONVERT, file, cwd=folder)
         out = file.with_suffix(".out.py")
         found[name] = file, out.read_text(), json.loads(out.with_suffix(".map.json").read_text())
     return found

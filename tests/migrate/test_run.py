@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import gzip
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dualgrad.migrate.judge import judge
-
-HOME = Path(__file__).resolve().parents[2]
+from tests.processes import ran
 
 
 def run(folder: Path, text: str, *arguments: str, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
     """Run a program's text in a folder of its own."""
     (folder / "program.py").write_text(text)
-    command = [sys.executable, "-m", "dualgrad", "run", *options, "program.py", *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(HOME)}
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120
-    )
+    return ran("-m", "dualgrad", "run", *options, "program.py", *arguments, cwd=folder)
 
 
 def output(folder: Path, text: str, *arguments: str, options: tuple[str, ...] = ()) -> list[str]:
@@ -206,8 +199,7 @@ if __name__ == "__main__":
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "dualgrad", "run", str(tmp_path / "no.py")]
-    result = subprocess.run(command, cwd=HOME, capture_output=True, text=True, check=False)
+    result = ran("-m", "dualgrad", "run", tmp_path / "no.py")
     assert (result.returncode, result.stdout) == (2, "")
     assert "there is no file" in result.stderr
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +11,7 @@ import pytest
 import graph_api as tf
 from dualgrad.migrate.watch import Run, watching
 from graph_api.session import Session
-
-HOME = Path(__file__).resolve().parents[2]
+from tests.processes import printed
 
 
 def sites(seen: list[Run]) -> list[int]:
@@ -116,8 +113,4 @@ def test_a_program_is_watched(tmp_path: Path) -> None:
         "code = watch_program('program.py', ['--flag'], seen.append)\n"
         "print(code, [(r.site[0].rpartition('/')[2], r.site[1]) for r in seen])\n"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env={"PYTHONPATH": str(HOME)}, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
-    assert result.stdout.splitlines() == ["2.0", "3 [('helper.py', 2)]"], result.stderr
+    assert printed(code, cwd=tmp_path).splitlines() == ["2.0", "3 [('helper.py', 2)]"]
