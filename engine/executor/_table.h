@@ -273,13 +273,18 @@ static int read_slots(Table *self, PyObject *given, npy_intp **found, Py_ssize_t
 /* Numbers of a row, or of all tiles, from which on several threads share them: work for some tenths of a millisecond. */
 static double shared_from;
 
+/* How many threads share so much work: each has half of the least at least. */
+static int sharing(double work)
+{
+    return work < shared_from ? 1 : (int)Py_MIN((double)get_threads(), 2 * work / shared_from);
+}
+
 /* Let threads share the tiles of a step, or its rows, where their order is of no matter and there is enough to do. */
 static void spread(Table *self, Step *step)
 {
-    const int threads = get_threads();
     const Py_ssize_t rows = step->end - step->first;
     Py_ssize_t selects = rows;
-    int apart = threads > 1;
+    int apart = get_threads() > 1;
     double all = 0, summed = 0;
     step->sums = step->behind = rows;
     for (Py_ssize_t i = 0; i < rows && apart; i++) {
@@ -288,7 +293,7 @@ static void spread(Table *self, Step *step)
         const int alone = row->loop->own || row->loop->ndims == 0 || row->loop->inner != NULL;
         const double work = row_work(row);
         if (step->kind == ROWS) {
-            row->shared = alone && work >= shared_from && row_is_apart(row) ? threads : 0;
+            row->shared = alone && sharing(work) > 1 && row_is_apart(row) ? sharing(work) : 0;
             continue;
         }
         const int tiles = row_has_tiles(row, self->own);
@@ -308,12 +313,9 @@ static void spread(Table *self, Step *step)
         summed += row_work(&self->rows[step->first + i]) * (double)step->tiles;
     }
     /* what is done in turns costs more than it does in one thread */
-    if (apart && step->tiles > 1 && all - 3 * summed >= shared_from) {
-        step->shared = self->threads = threads;
-    }
-    else {
-        step->sums = rows;
-    }
+    step->shared = apart && step->tiles > 1 ? sharing(all - 3 * summed) : 1;
+    step->sums = step->shared > 1 ? step->sums : rows;
+    self->threads = Py_MAX(self->threads, step->shared);
 }
 
 static int read_step(Table *self, Extent *extents, Step *step, PyObject *spec)
