@@ -8,7 +8,7 @@ Most ops belong to a kind and state one thing, from which the kind derives both 
 - `linear`: a transpose. The JVP is the op itself, applied to the tangent.
 - `multilinear`: a transpose per operand, the others held fixed. The JVP is the op with that operand replaced.
 - `general`: both rules written out, or ``jvp=FROM_VJP`` said aloud (the forward rule is then the transpose of the
-  reverse rule, see `engine.forward`).
+  reverse rule, see `engine.forward`); `of_matrices` is one of matrices.
 - `nondifferentiable`: says so; the path from target to source is cut, and `explain` can report it.
 
 **Complex numbers.** Cotangents follow TensorFlow: the gradient is the conjugate of the derivative, so that descent goes
@@ -27,11 +27,11 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from engine.core.aval import Aval, broadcast_shapes
-from engine.core.batching import BatchRule, elementwise_rule
+from engine.core.batching import BatchRule, elementwise_rule, leading
 from engine.core.dtypes import INEXACT, DType
 from engine.core.op import FROM_VJP, FromVjp, Layout, Op, Rule
 from engine.core.operands import Operand
-from engine.core.sparsity import ELEMENTWISE
+from engine.core.sparsity import ELEMENTWISE, rowwise
 from engine.core.structural import Cotangent, Tangent, conj
 from engine.core.value import Zero
 from engine.runtime.errors import DTypeError
@@ -387,6 +387,21 @@ def general(
     return _op("general", name, facts, kernel=kernel, abstract=abstract, vjp=vjp, jvp=jvp, batch=batch)
 
 
+def of_matrices(
+    name: str,
+    kernel: Callable[..., Any],
+    abstract: Callable[..., Any],
+    vjp: Rule,
+    jvp: Rule | FromVjp,
+    results: Sequence[int],
+    **facts: Unpack[Facts],
+) -> Op:
+    """A general op of matrices: the last two axes of its operand, and as many of each result as `results` says."""
+    rules: dict[str, Any] = {"vjp": (vjp,), "jvp": jvp if isinstance(jvp, FromVjp) else (jvp,), "batch": leading(2)}
+    every: Facts = {"multi": len(results) > 1, "sparsity": rowwise(2, results=results), "scratch": 8, **facts}
+    return _op("general", name, every, kernel=kernel, abstract=abstract, **rules)
+
+
 def nondifferentiable(
     name: str,
     kernel: Callable[..., Any],
@@ -413,4 +428,5 @@ __all__ = [
     "linear",
     "multilinear",
     "nondifferentiable",
+    "of_matrices",
 ]

@@ -23,10 +23,10 @@ import numpy as np
 from engine.core.aval import Aval
 from engine.core.batching import leading
 from engine.core.expand_axes import expand_dims
-from engine.core.kinds import FROM_VJP, elementwise, general, linear
+from engine.core.kinds import FROM_VJP, elementwise, linear, of_matrices
 from engine.core.op import Layout
 from engine.core.operands import Operand, operands
-from engine.core.sparsity import GATHERS, SCATTERS, rowwise
+from engine.core.sparsity import GATHERS, SCATTERS
 from engine.core.value import dtype_of, shape_of
 from engine.ops.arithmetic import divide_no_nan
 from engine.ops.compare import cast_like, equal, greater, less_equal, logical_and, logical_or, not_equal, where
@@ -124,23 +124,21 @@ def _cholesky_jvp(t: Any, out: Any, x: Any) -> Operand:
 
 NOT_DEFINITE = "Matrix is not positive definite"
 
-cholesky_op = general(
+cholesky_op = of_matrices(
     "cholesky_op",
     lambda x: known(numbers_of("small_cholesky", x), NOT_DEFINITE) if is_small(x) else numpy_linalg.cholesky(x),
     square_abstract("cholesky"),
-    vjp=(_cholesky_vjp,),
-    jvp=(_cholesky_jvp,),
-    batch=leading(2),
+    vjp=_cholesky_vjp,
+    jvp=_cholesky_jvp,
+    results=(2,),
     type="Cholesky",
     args=("input",),
-    sparsity=rowwise(2, results=(2,)),
     layout=fresh_if_small(Layout.KEPT),
     doc="""Lower triangular factor of positive definite matrices.
 
     The derivative costs some 10 times as much: a product and two triangular solves with as many right sides as rows,
     six times the arithmetic of the factorization and more.
     """,
-    scratch=8,
 )
 
 
@@ -200,19 +198,16 @@ def _from_basis(vectors: Any, inner: Any) -> Operand:
     return matmul(vectors, matmul(inner, vectors, adjoint_b=True))
 
 
-eigh_op = general(
+eigh_op = of_matrices(
     "eigh_op",
     _eigh_kernel,
     _eigh_abstract,
-    vjp=(_eigh_vjp,),
-    jvp=(_eigh_jvp,),
-    batch=leading(2),
+    vjp=_eigh_vjp,
+    jvp=_eigh_jvp,
+    results=(1, 2),
     type="SelfAdjointEigV2",
     args=("tensor",),
-    multi=True,
-    sparsity=rowwise(2, results=(1, 2)),
     doc="Eigenvalues, ascending, and eigenvectors of Hermitian matrices.",
-    scratch=8,
 )
 
 
@@ -221,21 +216,19 @@ def _eigvalsh_vjp(ct: Any, out: Any, x: Any) -> Operand:
     return triangle(_hermitian(gradient), lower=True, diagonal=0.5)
 
 
-eigvalsh_op = general(
+eigvalsh_op = of_matrices(
     "eigvalsh_op",
     lambda x: numpy_linalg.eigvalsh(x).astype(x.dtype),
     lambda x: _eigh_abstract(x)[0],
-    vjp=(_eigvalsh_vjp,),
-    jvp=(lambda t, out, x: _eigh_jvp(t, eigh_op(x), x)[0],),
-    batch=leading(2),
+    vjp=_eigvalsh_vjp,
+    jvp=lambda t, out, x: _eigh_jvp(t, eigh_op(x), x)[0],
+    results=(1,),
     type="SelfAdjointEigV2",
     args=("tensor",),
-    sparsity=rowwise(2, results=(1,)),
     doc="""Eigenvalues of Hermitian matrices, ascending.
 
     The derivative costs some 4 times as much, as it needs the eigenvectors.
     """,
-    scratch=8,
 )
 
 
@@ -329,20 +322,17 @@ def _outside(basis: Any, x: Any) -> Operand:
     return x - matmul(basis, matmul(basis, x, adjoint_a=True))
 
 
-svd_op = general(
+svd_op = of_matrices(
     "svd_op",
     _svd_kernel,
     _svd_abstract,
-    vjp=(_svd_vjp,),
+    vjp=_svd_vjp,
     jvp=FROM_VJP,
-    batch=leading(2),
+    results=(1, 2, 2),
     type="Svd",
     args=("tensor",),
-    multi=True,
-    sparsity=rowwise(2, results=(1, 2, 2)),
     layout=Layout.ANY,
     doc="Singular values, left and right singular vectors.",
-    scratch=8,
 )
 
 
@@ -356,18 +346,16 @@ def _singular_values_jvp(t: Any, out: Any, x: Any) -> Operand:
     return singular_part(t, x, out, u, v)
 
 
-singular_values_op = general(
+singular_values_op = of_matrices(
     "singular_values_op",
     lambda x: numpy_linalg.svd(finite("svd", x), compute_uv=False),
     lambda x: _svd_abstract(x)[0],
-    vjp=(_singular_values_vjp,),
-    jvp=(_singular_values_jvp,),
-    batch=leading(2),
+    vjp=_singular_values_vjp,
+    jvp=_singular_values_jvp,
+    results=(1,),
     type="Svd",
     args=("tensor",),
-    sparsity=rowwise(2, results=(1,)),
     doc="Singular values of matrices, descending.",
-    scratch=8,
 )
 
 
@@ -474,19 +462,16 @@ def _qr_vjp(ct: Any, out: Any, x: Any, *, full_matrices: bool = False) -> Operan
     return from_r + embed_leading_columns(first, x)
 
 
-qr_op = general(
+qr_op = of_matrices(
     "qr_op",
     _qr_kernel,
     _qr_abstract,
-    vjp=(_qr_vjp,),
+    vjp=_qr_vjp,
     jvp=FROM_VJP,
-    batch=leading(2),
+    results=(2, 2),
     type="Qr",
     args=("input",),
-    multi=True,
-    sparsity=rowwise(2, results=(2, 2)),
     doc="Orthogonal (unitary) q and upper triangular r with ``q @ r`` equal to a matrix.",
-    scratch=8,
 )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import leading
-from engine.core.kinds import general, same_dtype
+from engine.core.kinds import general, of_matrices, same_dtype
 from engine.core.op import Layout
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import rowwise
@@ -167,15 +167,14 @@ cofactor_change = general(
     """,
     scratch=6,
 )
-cofactor = general(
+cofactor = of_matrices(
     "cofactor",
     _cofactor_kernel,
     square_abstract("cofactor"),
-    vjp=(lambda ct, out, x: cofactor_change(ct, conj(x)),),
-    jvp=(lambda t, out, x: cofactor_change(t, x),),
-    batch=leading(2),
+    vjp=lambda ct, out, x: cofactor_change(ct, conj(x)),
+    jvp=lambda t, out, x: cofactor_change(t, x),
+    results=(2,),
     args=("input",),
-    sparsity=rowwise(2, results=(2,)),
     layout=fresh_if_small(Layout.ANY, MOST_COFACTORS),
     doc="Cofactors, also of singular matrices.",
     scratch=4,
@@ -192,16 +191,15 @@ def _det_kernel(x: Any) -> Any:
     return call("small_det", x) if is_small(x) else _with_nan(numpy_linalg.det(x), x)
 
 
-det_op = general(
+det_op = of_matrices(
     "det_op",
     _det_kernel,
     scalar_abstract("det"),
-    vjp=(lambda ct, out, x: scale_matrix(ct, conj(cofactor(x))),),
-    jvp=(lambda t, out, x: reduce_sum(cofactor(x) * t, axis=(-2, -1)),),
-    batch=leading(2),
+    vjp=lambda ct, out, x: scale_matrix(ct, conj(cofactor(x))),
+    jvp=lambda t, out, x: reduce_sum(cofactor(x) * t, axis=(-2, -1)),
+    results=(0,),
     type="MatrixDeterminant",
     args=("input",),
-    sparsity=rowwise(2, results=(0,)),
     layout=fresh_if_small(Layout.KEPT),
     doc="""Determinant. Its derivative are the cofactors (the transposed adjugate), also where it is zero.
 
@@ -267,17 +265,15 @@ def _slogdet_jvp(t: Any, out: Any, x: Any) -> tuple[Operand, ...]:
     return out[0] * complex_op(0 * turn, turn), complex_op(size, 0 * size)
 
 
-slogdet_op = general(
+slogdet_op = of_matrices(
     "slogdet_op",
     _slogdet_kernel,
     _slogdet_abstract,
-    vjp=(_slogdet_vjp,),
-    jvp=(_slogdet_jvp,),
-    batch=leading(2),
+    vjp=_slogdet_vjp,
+    jvp=_slogdet_jvp,
+    results=(0, 0),
     type="LogMatrixDeterminant",
     args=("input",),
-    multi=True,
-    sparsity=rowwise(2, results=(0, 0)),
     layout=fresh_if_small(Layout.KEPT),
     doc="""Sign and logarithm of the absolute value of the determinant.
 

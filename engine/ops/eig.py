@@ -18,7 +18,7 @@ import numpy as np
 from engine.core.aval import Aval
 from engine.core.batching import leading
 from engine.core.dtypes import DType, complex64, complex128, float32, float64
-from engine.core.kinds import FROM_VJP, general
+from engine.core.kinds import FROM_VJP, general, of_matrices
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import rowwise
 from engine.core.structural import conj, sum_to_like
@@ -142,19 +142,16 @@ def _vjp(ct: Any, out: Any, x: Any) -> Operand:
     return _as(of_vectors + of_eigenvalues(ct[0], x, values, vectors), x)
 
 
-eig_op = general(
+eig_op = of_matrices(
     "eig_op",
     _kernel,
     _abstract,
-    vjp=(_vjp,),
+    vjp=_vjp,
     jvp=FROM_VJP,
-    batch=leading(2),
+    results=(1, 2),
     type="Eig",
     args=("tensor",),
-    multi=True,
-    sparsity=rowwise(2, results=(1, 2)),
     doc="Eigenvalues and eigenvectors of square matrices.",
-    scratch=8,
 )
 
 
@@ -168,18 +165,16 @@ def _eigvals_jvp(t: Any, out: Any, x: Any) -> Operand:
     return eigenvalue_part(cast_like(t, vectors), x, values, basis(values, vectors))
 
 
-eigvals_op = general(
+eigvals_op = of_matrices(
     "eigvals_op",
     lambda x: numpy_linalg.eigvals(x).astype(np.result_type(x.dtype, np.complex64)),
     lambda x: _abstract(x)[0],
-    vjp=(_eigvals_vjp,),
-    jvp=(_eigvals_jvp,),
-    batch=leading(2),
+    vjp=_eigvals_vjp,
+    jvp=_eigvals_jvp,
+    results=(1,),
     type="Eig",
     args=("tensor",),
-    sparsity=rowwise(2, results=(1,)),
     doc="Eigenvalues of square matrices.",
-    scratch=8,
 )
 
 

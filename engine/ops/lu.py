@@ -12,13 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.core.aval import Aval
-from engine.core.batching import leading
 from engine.core.dtypes import as_dtype, int32, int64
 from engine.core.expand_axes import expand_dims
-from engine.core.kinds import general
+from engine.core.kinds import of_matrices
 from engine.core.op import Layout
 from engine.core.operands import Operand, operands
-from engine.core.sparsity import rowwise
 from engine.core.value import Zero, aval_of
 from engine.ops.compare import cast_like, equal
 from engine.ops.creation import ones_like
@@ -86,21 +84,18 @@ def _jvp(t: Any, out: Any, x: Any, *, dtype: Any) -> tuple[Any, Any]:
     return of_lower + matmul(triangle(inner, lower=False, diagonal=1), upper), Zero(aval_of(p))
 
 
-lu_op = general(
+lu_op = of_matrices(
     "lu_op",
     _kernel,
     _abstract,
-    vjp=(_vjp,),
-    jvp=(_jvp,),
-    batch=leading(2),
+    vjp=_vjp,
+    jvp=_jvp,
+    results=(2, 1),
     type="Lu",
     args=("input",),
-    multi=True,
     strict=False,
-    sparsity=rowwise(2, results=(2, 1)),
     layout=Layout.ANY,
     doc="Both triangular factors of matrices in one, and the order of the rows.",
-    scratch=8,
 )
 
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from engine.core.aval import Aval
 from engine.core.batching import leading
-from engine.core.kinds import general, linear
+from engine.core.kinds import linear, of_matrices
 from engine.core.op import Layout
 from engine.core.operands import Operand, operands
-from engine.core.sparsity import GATHERS, SCATTERS, rowwise
+from engine.core.sparsity import GATHERS, SCATTERS
 from engine.core.value import shape_of
 from engine.ops.axis_args import static_axis
 from engine.ops.complexes import real
@@ -56,17 +56,15 @@ def _pinv_change(t: Any, p: Any, x: Any) -> Operand:
     return left - matmul(left, matmul(x, p)) + right - matmul(p, matmul(x, right)) - first
 
 
-pinv_op = general(
+pinv_op = of_matrices(
     "pinv_op",
     _pinv_kernel,
     _pinv_abstract,
-    vjp=(lambda ct, out, x, *, rcond=None: _pinv_change(adjoint(ct), adjoint(out), adjoint(x)),),
-    jvp=(lambda t, out, x, *, rcond=None: _pinv_change(adjoint(t), out, x),),
-    batch=leading(2),
+    vjp=lambda ct, out, x, *, rcond=None: _pinv_change(adjoint(ct), adjoint(out), adjoint(x)),
+    jvp=lambda t, out, x, *, rcond=None: _pinv_change(adjoint(t), out, x),
+    results=(2,),
     args=("a",),
-    sparsity=rowwise(2, results=(2,)),
     doc="Moore-Penrose pseudo-inverse.",
-    scratch=8,
 )
 
 
@@ -204,22 +202,20 @@ def _expm_change(t: Any, x: Any) -> Operand:
     return block(expm_op(diagonal_blocks + embed_block(t, row=0, column=1)), row=0, column=1)
 
 
-expm_op = general(
+expm_op = of_matrices(
     "expm_op",
     lambda x: scipy_linalg.expm(x) if x.size else x.copy(),
     square_abstract("expm"),
-    vjp=(lambda ct, out, x: _expm_change(ct, adjoint(x)),),
-    jvp=(lambda t, out, x: _expm_change(t, x),),
-    batch=leading(2),
+    vjp=lambda ct, out, x: _expm_change(ct, adjoint(x)),
+    jvp=lambda t, out, x: _expm_change(t, x),
+    results=(2,),
     strict=False,
     type="MatrixExponential",
     args=("input",),
-    sparsity=rowwise(2, results=(2,)),
     doc="""Matrix exponential.
 
     The derivative costs some 6 times as much: it is a block of the exponential of a matrix twice as large.
     """,
-    scratch=8,
 )
 
 

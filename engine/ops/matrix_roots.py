@@ -14,7 +14,7 @@ import numpy as np
 
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import leading
-from engine.core.kinds import general
+from engine.core.kinds import general, of_matrices
 from engine.core.op import Op
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import rowwise
@@ -238,15 +238,13 @@ def _polar_change(d: Any, u: Any, x: Any) -> Operand:
     return half - matmul(u, matmul(half, u, adjoint_a=True))
 
 
-polar_op = general(
+polar_op = of_matrices(
     "polar_op",
     _polar_kernel,
     _polar_abstract,
-    vjp=(lambda ct, out, x: _polar_change(ct, out, x),),
-    jvp=(lambda t, out, x: _polar_change(t, out, x),),
-    batch=leading(2),
+    vjp=lambda ct, out, x: _polar_change(ct, out, x),
+    jvp=lambda t, out, x: _polar_change(t, out, x),
+    results=(2,),
     args=("a",),
-    sparsity=rowwise(2, results=(2,)),
     doc="The nearest matrices with orthonormal columns (rows, if these are fewer): the unitary polar factor.",
-    scratch=8,
 )

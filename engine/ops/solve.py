@@ -15,7 +15,7 @@ from engine.core.aval import Aval, broadcast_shapes, format_shape
 from engine.core.batching import leading
 from engine.core.dtypes import complex64, complex128, float16, float32, float64
 from engine.core.expand_axes import expand_dims
-from engine.core.kinds import check_dtype, general, linear, same_dtype
+from engine.core.kinds import check_dtype, general, linear, of_matrices, same_dtype
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import rowwise, scaled
@@ -142,16 +142,15 @@ def known(numbers: Any, message: str = SINGULAR) -> np.ndarray:
     return numbers
 
 
-inverse_op = general(
+inverse_op = of_matrices(
     "inverse_op",
     lambda x: known(numbers_of("small_inv", x)) if is_small(x) else numpy_linalg.inv(x),
     square_abstract("inv"),
-    vjp=(lambda ct, out, x: -matmul(out, matmul(ct, out, adjoint_b=True), adjoint_a=True),),
-    jvp=(lambda t, out, x: -matmul(out, matmul(t, out)),),
-    batch=leading(2),
+    vjp=lambda ct, out, x: -matmul(out, matmul(ct, out, adjoint_b=True), adjoint_a=True),
+    jvp=lambda t, out, x: -matmul(out, matmul(t, out)),
+    results=(2,),
     type="MatrixInverse",
     args=("input",),
-    sparsity=rowwise(2, results=(2,)),
     layout=fresh_if_small(Layout.KEPT),
     doc="Inverse of square matrices.",
     scratch=4,
