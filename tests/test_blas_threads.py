@@ -17,7 +17,6 @@ HEAD = """
 import ctypes, threading
 import numpy as np
 from engine.runtime import blas
-from tests.processes import printed, ran
 count, of_scipy = blas.thread_count(), blas.thread_count(True)
 calls = []
 

@@ -21,7 +21,6 @@ def test_gradients_load_neither_scipy_nor_the_planner() -> None:
     program = """
 import sys
 import graph_api as tf
-from tests.processes import HOME, printed, ran
 x = tf.placeholder(tf.float32, [None])
 v = tf.Variable([1.0])
 train = tf.train.AdamOptimizer().minimize(tf.reduce_sum(v * x))

@@ -21,7 +21,6 @@ TEXT = '''\
 
 import numpy as np
 import tape_api as tf
-from tests.processes import printed
 
 w = tf.Variable(tf.random.normal([2, 2], seed=3), name="w")
 v = tf.Variable(tf.zeros([2]))

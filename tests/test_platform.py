@@ -23,7 +23,6 @@ def run_program(text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_a_program_of_2017() -> None:
     program = """
 import graph_api as tf
-from tests.processes import ran
 flags = tf.app.flags
 flags.DEFINE_float("learning_rate", 0.01, "Initial rate.")
 flags.DEFINE_integer("steps", 10, "Steps.")

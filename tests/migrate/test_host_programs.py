@@ -18,7 +18,6 @@ MODEL = """
 from collections import namedtuple
 import numpy as np
 import tensorflow as tf
-from tests.processes import printed
 Model = namedtuple("Model", "x y lr loss pred step both saver")
 def build(n):
     x = tf.placeholder(tf.float32, [None, n], name="x")

@@ -24,7 +24,6 @@ WHOLE = "linear_regression gan_scopes word2vec_nce"
 X = """\
 import numpy as np
 import tensorflow as tf
-from tests.processes import printed
 # what it learns from
 data = np.arange(6.0).reshape(3, 2)  # three rows
 x = tf.placeholder(tf.float32, [None, 2], name="x")

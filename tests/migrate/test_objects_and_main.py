@@ -16,7 +16,6 @@ pytest.importorskip("libcst")
 SEVERAL = """
 import numpy as np
 import tensorflow as tf
-from tests.processes import printed
 
 class Model(object):
     def __init__(self, is_training, size):

@@ -17,7 +17,6 @@ pytest.importorskip("libcst")
 CLASS = {
     "main.py": """
 import numpy as np, tensorflow as tf
-from tests.processes import ran
 class Net:
     def __init__(self, lr):
         self.x = tf.placeholder(tf.float32, [None, 2], name="x"); self.y = tf.placeholder(tf.float32, [None, 1])

@@ -21,7 +21,6 @@ from tests.programs.catalogue import HERE as PROGRAMS
 GRAPH = """
 import numpy as np
 import tensorflow as tf
-from tests.processes import HOME, printed
 
 tf.set_random_seed(7)
 rng = np.random.RandomState(0)
