@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from bench import ablation, cluster, compare, document, here, run, sizes, suite
+from bench import ablation, cluster, compare, document, growth, here, run, suite
 from bench.gradbench import protocol
 from bench.results import NotABenchmark
 
@@ -18,7 +18,7 @@ COMMANDS = {
     "gradbench": (protocol, "speak to the benchmark suite GradBench, on standard input and output"),
     "cluster": (cluster, "say what derivatives over shards take with processes, and would with more"),
     "here": (here, "say in about a minute what this machine takes for elementary functions and for six problems"),
-    "sizes": (sizes, "time gradients of larger and larger arrays on a tape, in a function, and in other libraries"),
+    "growth": (growth, "fit time and memory of starts, first calls and files to the size, beside other libraries"),
     "ablate": (ablation, "say what each pass and the native executor are good for"),
 }
 

@@ -14,17 +14,36 @@ import pytest
 import graph_api
 import tape_api
 from bench import peers
-from bench.problems import chain, chain_gradient, deep_chain
-from bench.sizes import in_a_session, on_a_tape
-from engine.core.operands import Operand
+from bench.problems import chain, chain_gradient
 
 Runner = Callable[[], Any]
 LENGTH = 200
 X = np.linspace(0.1, 1.0, 10)
-DEEP = 100_000
 
 
 # ---- the gradient of 200 small ops -----------------------------------------------------------------------------------
+
+
+def on_a_tape(tf: Any) -> Runner:
+    """The gradient of the chain on the tape of `tape_api`, or of TensorFlow in eager mode."""
+    x = tf.constant(X)
+
+    def run() -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = chain(tf, x, LENGTH)
+        return tape.gradient(y, x).numpy()
+
+    return run
+
+
+def in_a_session(tf: Any) -> Runner:
+    """The same as a graph, run in a session."""
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float64, X.shape)
+        (gradient,) = tf.gradients(chain(tf, x, LENGTH), x)
+        session = tf.Session()
+    return lambda: session.run(gradient, {x: X})
 
 
 def by_autograd() -> Runner:
@@ -41,11 +60,11 @@ EAGER, GRAPH = (
     "gradient of a chain of 200 small ops, graph (built before)",
 )
 GRADIENTS: dict[str, tuple[str, Callable[[], Runner]]] = {
-    "tape_api": (EAGER, lambda: on_a_tape(tape_api, X, LENGTH)),
+    "tape_api": (EAGER, lambda: on_a_tape(tape_api)),
     "autograd": (EAGER, by_autograd),
-    "tensorflow eager": (EAGER, lambda: on_a_tape(peers.tensorflow(), X, LENGTH)),
-    "graph_api": (GRAPH, lambda: in_a_session(graph_api, X, LENGTH)),
-    "tensorflow graph": (GRAPH, lambda: in_a_session(peers.tensorflow().compat.v1, X, LENGTH)),
+    "tensorflow eager": (EAGER, lambda: on_a_tape(peers.tensorflow())),
+    "graph_api": (GRAPH, lambda: in_a_session(graph_api)),
+    "tensorflow graph": (GRAPH, lambda: in_a_session(peers.tensorflow().compat.v1)),
 }
 
 
@@ -83,32 +102,3 @@ def test_session_run(benchmark: Any, library: str) -> None:
     run()
     result = benchmark(run)
     np.testing.assert_allclose(result, np.sum(X * X), rtol=1e-12)
-
-
-# ---- a long chain ----------------------------------------------------------------------------------------------------
-
-
-def deep_on_a_tape() -> Operand:
-    """Record and differentiate 100,000 ops."""
-    x = tape_api.constant(1.0, tape_api.float64)
-    with tape_api.GradientTape() as tape:
-        tape.watch(x)
-        y = deep_chain(x, DEEP)
-    return tape.gradient(y, x).numpy()
-
-
-def deep_in_a_graph() -> Operand:
-    """Build, differentiate and run a graph of 100,000 ops."""
-    with graph_api.Graph().as_default():
-        x = graph_api.placeholder(graph_api.float64, [])
-        (gradient,) = graph_api.gradients(deep_chain(x, DEEP), x)
-        with graph_api.Session() as session:
-            return session.run(gradient, {x: 1.0})
-
-
-@pytest.mark.benchmark(group="gradient of 100,000 chained ops")
-@pytest.mark.parametrize("run", [deep_on_a_tape, deep_in_a_graph])
-def test_gradient_of_a_long_chain(benchmark: Any, run: Runner) -> None:
-    """No recursion, and cost proportional to the length."""
-    result = benchmark.pedantic(run, rounds=3)
-    np.testing.assert_allclose(result, 0.99999 ** (DEEP / 2), rtol=1e-9)

@@ -203,7 +203,7 @@ def test_modules_fit_in_the_head(folder: str) -> None:
 
 
 BUDGETS = {
-    "engine": 69_140, "dualgrad": 63_100, "graph_api": 21_150, "tape_api": 13_710, "bench": 9_795, "optim": 5_590,
+    "engine": 69_150, "dualgrad": 63_100, "graph_api": 21_150, "tape_api": 13_710, "bench": 9_780, "optim": 5_590,
     "tests": 95_550,
 }  # fmt: skip
 """Lines of Python that a folder may have, stubs apart. They only fall: who adds takes away elsewhere."""

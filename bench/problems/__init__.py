@@ -11,7 +11,8 @@ from bench.problems.problem import FIELD, Problem, Size, Values, label
 PROBLEMS: dict[str, Problem] = {
     problem.name: problem
     for module in (dense, hand, sparse, bundle, hessians, field, networks, simulation, equations)
-    for problem in module.PROBLEMS
+    for problem in vars(module).values()
+    if isinstance(problem, Problem)
 }
 
 __all__ = [

@@ -110,7 +110,6 @@ def scene(size: Size, rng: np.random.Generator) -> Values:
 
 # the numbers of cameras, points and observations of ADBench's scenes 1, 3 and 5
 BUNDLE = Problem(
-    name="bundle",
     group="sparse",
     format="csr",
     function=bundle,
@@ -120,5 +119,3 @@ BUNDLE = Problem(
     quick=((5, 60, 300), (49, 7776, 31843)),
     full=((161, 48126, 182072), (257, 65132, 225911)),
 )
-
-PROBLEMS = (BUNDLE,)

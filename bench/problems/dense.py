@@ -44,7 +44,6 @@ def _weights(widths: Sequence[int], rng: np.random.Generator) -> list[Any]:
 
 
 MLP = Problem(
-    name="mlp",
     group="dense",
     function=mlp,
     inputs=lambda size, rng: (rng.normal(size=(1, size[0])), *_weights(size, rng)),
@@ -84,7 +83,6 @@ def _bottleneck_inputs(size: Size, rng: np.random.Generator) -> Values:
 
 
 BOTTLENECK = Problem(
-    name="bottleneck",
     group="dense",
     function=bottleneck,
     inputs=_bottleneck_inputs,
@@ -119,7 +117,6 @@ def _recurrent_inputs(size: Size, rng: np.random.Generator) -> Values:
 
 
 RECURRENT = Problem(
-    name="recurrent",
     group="dense",
     function=recurrent,
     inputs=_recurrent_inputs,
@@ -136,7 +133,6 @@ def moments(tf: Any, x: Any) -> Operand:
 
 
 MOMENTS = Problem(
-    name="moments",
     group="dense",
     function=moments,
     inputs=lambda size, rng: (rng.normal(size=size).astype(np.float32),),
@@ -144,5 +140,3 @@ MOMENTS = Problem(
     quick=((1000, 1000),),
     dtype=np.float32,
 )
-
-PROBLEMS = (MLP, BOTTLENECK, RECURRENT, MOMENTS, BATCH)

@@ -5,14 +5,13 @@ They were written before anything was tuned for them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from bench.problems.field import physics, physics_gradient, row
-from bench.problems.problem import FIELD, Problem, Size, Values
+from bench.problems.problem import Size, Values, field_problem
 from engine.core.operands import Operand
 
 # ---- a determinant (GradBench's det, by elimination) -----------------------------------------------------------------
@@ -28,9 +27,7 @@ def determinant(tf: Any, matrix: Any) -> Operand:
     return tf.reduce_sum(product)
 
 
-DETERMINANT = Problem(
-    name="determinant",
-    group=FIELD,
+DETERMINANT = field_problem(
     function=determinant,
     # diagonally dominant, so that no pivot is small
     inputs=lambda size, rng: (np.eye(size[0]) + rng.uniform(-0.5, 0.5, (*size, *size)) / size[0],),
@@ -57,9 +54,7 @@ def polynomial_gradient(factors: Any, times: Any, wanted: Any) -> np.ndarray:
     return row(powers.T @ (powers @ factors - wanted))
 
 
-POLYNOMIAL = Problem(
-    name="polynomial",
-    group=FIELD,
+POLYNOMIAL = field_problem(
     function=polynomial,
     inputs=lambda size, rng: (rng.normal(size=size[1]), np.linspace(-1, 1, size[0]), rng.choice([-1.0, 1.0], size[0])),
     expected=polynomial_gradient,
@@ -99,9 +94,7 @@ def _process_inputs(size: Size, rng: np.random.Generator) -> Values:
     return np.append(0.1 * rng.normal(size=d + 1), -1.0), rng.normal(size=size), rng.normal(size=(n, 1)), np.eye(n)
 
 
-GAUSSIAN_PROCESS = Problem(
-    name="gaussian_process",
-    group=FIELD,
+GAUSSIAN_PROCESS = field_problem(
     function=gaussian_process,
     inputs=_process_inputs,
     expected=gaussian_process_gradient,
@@ -147,9 +140,7 @@ def _surface_inputs(size: Size, rng: np.random.Generator) -> Values:
     return rng.random((n, n)), bow, 0.5 * bow, np.zeros((n, 1)), np.zeros((n, 1))
 
 
-MINIMAL_SURFACE = Problem(
-    name="minimal_surface",
-    group=FIELD,
+MINIMAL_SURFACE = field_problem(
     function=minimal_surface,
     inputs=_surface_inputs,
     expected=minimal_surface_gradient,
@@ -188,9 +179,7 @@ def kuramoto_jacobian(u: Any, before: Any) -> sparse.sparray:
     return sparse.csr_array((np.concatenate([*entries.values()]), (np.tile(rows, 5), columns)), shape=(n, n))
 
 
-KURAMOTO = Problem(
-    name="kuramoto",
-    group=FIELD,
+KURAMOTO = field_problem(
     format="csr",
     function=kuramoto,
     inputs=lambda size, rng: (rng.normal(size=size), rng.normal(size=size)),
@@ -246,9 +235,7 @@ def _rocket_inputs(size: Size, rng: np.random.Generator) -> Values:
     return height, 0.1 * rng.random(n), np.linspace(1, 0.6, n), 3.5 * rng.random(n)
 
 
-ROCKET = Problem(
-    name="rocket",
-    group=FIELD,
+ROCKET = field_problem(
     format="csr",
     function=rocket,
     inputs=_rocket_inputs,
@@ -272,9 +259,7 @@ def broyden_jacobian(x: Any, edge: Any) -> sparse.sparray:
     return sparse.diags_array([-beside, 3 - 4 * x, -2 * beside], offsets=[-1, 0, 1], format="csr")
 
 
-BROYDEN = Problem(
-    name="broyden",
-    group=FIELD,
+BROYDEN = field_problem(
     format="csr",
     function=broyden,
     inputs=lambda size, rng: (rng.normal(size=size), np.zeros(1)),
@@ -308,9 +293,7 @@ def woods_hessian(x: Any) -> sparse.sparray:
     return sparse.csr_array((blocks[there], (rows[there], columns[there])), shape=(x.size, x.size))
 
 
-WOODS = Problem(
-    name="woods",
-    group=FIELD,
+WOODS = field_problem(
     kind="hessian",
     format="csr",
     function=woods,
@@ -349,9 +332,7 @@ def _electrons_inputs(size: Size, rng: np.random.Generator) -> Values:
     return places / np.linalg.norm(places, axis=1, keepdims=True), np.eye(size[0])
 
 
-ELECTRONS = Problem(
-    name="electrons",
-    group=FIELD,
+ELECTRONS = field_problem(
     kind="hessian",
     function=electrons,
     inputs=_electrons_inputs,
@@ -382,26 +363,12 @@ def physics_hessian(network: Any, times: Any) -> np.ndarray:
     )
 
 
-PHYSICS_HESSIAN = Problem(
+PHYSICS_HESSIAN = field_problem(
     name="physics_hessian",
-    group=FIELD,
     kind="hessian",
     function=physics_bend,
     inputs=lambda size, rng: (rng.normal(size=3 * size[1]), np.linspace(0, 3, size[0])[:, None]),
     expected=physics_hessian,
     quick=((20, 6),),
     full=((200, 32),),
-)
-
-PROBLEMS: Sequence[Problem] = (
-    DETERMINANT,
-    POLYNOMIAL,
-    GAUSSIAN_PROCESS,
-    MINIMAL_SURFACE,
-    KURAMOTO,
-    ROCKET,
-    BROYDEN,
-    WOODS,
-    ELECTRONS,
-    PHYSICS_HESSIAN,
 )

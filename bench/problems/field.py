@@ -6,13 +6,12 @@ Mixtures, least squares, molecules, attention, kinematics, boundary values, shoo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from bench.problems.problem import FIELD, Problem, Size, Values
+from bench.problems.problem import Size, Values, field_problem
 from engine.core.operands import Operand
 
 
@@ -47,9 +46,7 @@ def _mixture_inputs(size: Size, rng: np.random.Generator) -> Values:
     return rng.normal(size=k), rng.normal(size=(k, d)), 0.1 * rng.normal(size=(k, d)), rng.normal(size=(n, 1, d))
 
 
-MIXTURE = Problem(
-    name="mixture",
-    group=FIELD,
+MIXTURE = field_problem(
     function=mixture,
     inputs=_mixture_inputs,
     expected=mixture_gradient,
@@ -67,9 +64,7 @@ def least_squares(tf: Any, x: Any, matrix: Any, wanted: Any) -> Operand:
     return 0.5 * tf.reduce_sum(residual * residual)
 
 
-LEAST_SQUARES = Problem(
-    name="least_squares",
-    group=FIELD,
+LEAST_SQUARES = field_problem(
     function=least_squares,
     inputs=lambda size, rng: (rng.normal(size=(size[1], 1)), rng.normal(size=size), rng.normal(size=(size[0], 1))),
     expected=lambda x, matrix, wanted: row(matrix.T @ (matrix @ x - wanted)),
@@ -103,9 +98,7 @@ def _molecule_inputs(size: Size, rng: np.random.Generator) -> Values:
     return 1.1 * grid + 0.05 * rng.normal(size=(n, 3)), np.eye(n)
 
 
-MOLECULE = Problem(
-    name="molecule",
-    group=FIELD,
+MOLECULE = field_problem(
     function=molecule,
     inputs=_molecule_inputs,
     expected=molecule_gradient,
@@ -143,9 +136,7 @@ def _attention_inputs(size: Size, rng: np.random.Generator) -> Values:
     return (*rng.normal(size=(3, d, h)) / np.sqrt(d), rng.normal(size=(n, d)), rng.normal(size=(n, h)))
 
 
-ATTENTION = Problem(
-    name="attention",
-    group=FIELD,
+ATTENTION = field_problem(
     function=attention,
     inputs=_attention_inputs,
     expected=attention_gradient,
@@ -169,9 +160,7 @@ def arm_jacobian(angles: Any, lengths: Any, lower: Any) -> np.ndarray:
     return np.concatenate([lower @ (-lengths * np.sin(total) * lower), lower @ (lengths * np.cos(total) * lower)])
 
 
-ARM = Problem(
-    name="arm",
-    group=FIELD,
+ARM = field_problem(
     function=arm,
     inputs=lambda size, rng: (rng.normal(size=(*size, 1)), rng.random((*size, 1)), np.tri(size[0])),
     expected=arm_jacobian,
@@ -201,9 +190,7 @@ def bratu_jacobian(u: Any, edge: Any) -> np.ndarray:
     return sparse.csr_array(plane - sparse.diags_array(HEAT / (n + 1) ** 2 * np.exp(u).ravel()))
 
 
-BRATU = Problem(
-    name="bratu",
-    group=FIELD,
+BRATU = field_problem(
     function=bratu,
     inputs=lambda size, rng: (rng.random((*size, *size)), np.zeros((1, *size))),
     expected=bratu_jacobian,
@@ -243,9 +230,7 @@ def shooting_jacobian(states: Any) -> np.ndarray:
     return sparse.csr_array(found)
 
 
-SHOOTING = Problem(
-    name="shooting",
-    group=FIELD,
+SHOOTING = field_problem(
     function=shooting,
     inputs=lambda size, rng: (rng.normal(size=(*size, 2)),),
     expected=shooting_jacobian,
@@ -279,9 +264,7 @@ def one_hot(n: int, k: int, rng: np.random.Generator) -> np.ndarray:
     return np.eye(k)[rng.integers(0, k, n)]
 
 
-SOFTMAX_REGRESSION = Problem(
-    name="softmax_regression",
-    group=FIELD,
+SOFTMAX_REGRESSION = field_problem(
     function=softmax_regression,
     inputs=lambda size, rng: (
         0.1 * rng.normal(size=size[1:]),
@@ -314,9 +297,7 @@ def _classifier_inputs(size: Size, rng: np.random.Generator) -> Values:
     return (*weights, rng.normal(size=(n, d)), one_hot(n, k, rng))
 
 
-CLASSIFIER = Problem(
-    name="classifier",
-    group=FIELD,
+CLASSIFIER = field_problem(
     function=classifier,
     inputs=_classifier_inputs,
     expected=classifier_gradient,
@@ -347,9 +328,7 @@ def physics_gradient(slopes: Any, shifts: Any, weights: Any, times: Any) -> np.n
     return row(of_slopes, inner.sum(0), (back * (hidden + rest * slopes)).sum(0))
 
 
-PHYSICS = Problem(
-    name="physics",
-    group=FIELD,
+PHYSICS = field_problem(
     function=physics,
     inputs=lambda size, rng: (*rng.normal(size=(3, size[1])), np.linspace(0, 3, size[0])[:, None]),
     expected=physics_gradient,
@@ -383,26 +362,10 @@ def _hanging_inputs(size: Size, rng: np.random.Generator) -> Values:
     )
 
 
-HANGING_CHAIN = Problem(
-    name="hanging_chain",
-    group=FIELD,
+HANGING_CHAIN = field_problem(
     function=hanging_chain,
     inputs=_hanging_inputs,
     expected=hanging_chain_gradient,
     quick=((50,),),
     full=((5000,),),
-)
-
-PROBLEMS: Sequence[Problem] = (
-    MIXTURE,
-    LEAST_SQUARES,
-    MOLECULE,
-    ATTENTION,
-    ARM,
-    BRATU,
-    SHOOTING,
-    SOFTMAX_REGRESSION,
-    CLASSIFIER,
-    PHYSICS,
-    HANGING_CHAIN,
 )

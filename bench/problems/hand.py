@@ -102,7 +102,6 @@ def some_hand(size: Size, rng: np.random.Generator) -> Values:
 
 
 HAND = Problem(
-    name="hand",
     group="dense",
     function=hand,
     inputs=some_hand,
@@ -110,5 +109,3 @@ HAND = Problem(
     quick=((100,), (1000,)),
     full=((10_000,), (100_000,)),
 )
-
-PROBLEMS = (HAND,)

@@ -37,7 +37,6 @@ def _logistic_inputs(size: Size, rng: np.random.Generator) -> Values:
 
 
 LOGISTIC = Problem(
-    name="logistic",
     group="hessian",
     kind="hessian",
     function=logistic,
@@ -67,7 +66,6 @@ def rosenbrock_hessian(x: Any) -> np.ndarray:
 
 
 ROSENBROCK = Problem(
-    name="rosenbrock",
     group="hessian",
     kind="hessian",
     format="csr",
@@ -138,5 +136,3 @@ NETWORK = Problem(
     quick=((64, 10, 8),),
     full=((256, 20, 16),),
 )
-
-PROBLEMS = (LOGISTIC, ROSENBROCK, NETWORK)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bench.problems.field import one_hot, probabilities, row, softmax_regression
-from bench.problems.problem import FIELD, Problem, Size, Values
+from bench.problems.problem import Size, Values, field_problem
 from engine.core.operands import Operand
 
 
@@ -80,9 +80,7 @@ def _lstm_inputs(size: Size, rng: np.random.Generator) -> Values:
     return (*weights, *rest, rng.normal(size=(steps + 1, d)), np.zeros((1, h)))
 
 
-LSTM = Problem(
-    name="lstm",
-    group=FIELD,
+LSTM = field_problem(
     function=lstm,
     inputs=_lstm_inputs,
     expected=lstm_gradient,
@@ -137,9 +135,7 @@ def _gru_inputs(size: Size, rng: np.random.Generator) -> Values:
     return (*weights, rng.normal(size=(steps, n, d)), rng.normal(size=(n, h)))
 
 
-GRU = Problem(
-    name="gru",
-    group=FIELD,
+GRU = field_problem(
     function=gru,
     inputs=_gru_inputs,
     expected=gru_gradient,
@@ -194,9 +190,7 @@ def _convolution_inputs(size: Size, rng: np.random.Generator) -> Values:
     return rng.normal(size=(n, side, side, channels)), filters, 0.1 * rng.normal(size=outputs), wanted
 
 
-CONVOLUTION = Problem(
-    name="convolution",
-    group=FIELD,
+CONVOLUTION = field_problem(
     function=convolution,
     inputs=_convolution_inputs,
     expected=convolution_gradient,
@@ -239,9 +233,7 @@ def _convnet_inputs(size: Size, rng: np.random.Generator) -> Values:
     return tuple([v.astype(np.float32) for v in values])
 
 
-CONVNET = Problem(
-    name="convnet",
-    group=FIELD,
+CONVNET = field_problem(
     function=convnet,
     inputs=_convnet_inputs,
     expected=convnet_gradient,
@@ -287,9 +279,7 @@ def _autoencoder_inputs(size: Size, rng: np.random.Generator) -> Values:
     return tuple([v.astype(np.float32) for v in (*weights, rng.random((n, d)))])
 
 
-AUTOENCODER = Problem(
-    name="autoencoder",
-    group=FIELD,
+AUTOENCODER = field_problem(
     function=autoencoder,
     inputs=_autoencoder_inputs,
     expected=autoencoder_gradient,
@@ -342,9 +332,7 @@ def _layer_norm_inputs(size: Size, rng: np.random.Generator) -> Values:
     )
 
 
-LAYER_NORM = Problem(
-    name="layer_norm",
-    group=FIELD,
+LAYER_NORM = field_problem(
     function=layer_norm,
     inputs=_layer_norm_inputs,
     expected=layer_norm_gradient,
@@ -352,5 +340,3 @@ LAYER_NORM = Problem(
     quick=((8, 12, 16),),
     full=((128, 64, 256),),
 )
-
-PROBLEMS: Sequence[Problem] = (LSTM, GRU, CONVOLUTION, CONVNET, AUTOENCODER, LAYER_NORM)

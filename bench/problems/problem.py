@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -22,7 +23,6 @@ class Problem:
 
     Attributes
     ----------
-    name : str
     group : str
         What is special about it, such as ``"dense"`` or ``"stencil"``.
     function : callable
@@ -46,9 +46,10 @@ class Problem:
         Of the sources.
     both_ways : bool
         Whether the derivative is sparse only to who sweeps in both directions, since it has full rows and full columns.
+    name : str
+        By default the function's.
     """
 
-    name: str
     group: str
     function: Callable[..., Any]
     inputs: Callable[[Size, np.random.Generator], Values]
@@ -60,6 +61,10 @@ class Problem:
     format: Literal["dense", "csr"] = "dense"
     dtype: Any = np.float64
     both_ways: bool = False
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.name or self.function.__name__)
 
     @property
     def held_out(self) -> bool:
@@ -73,6 +78,10 @@ class Problem:
     def sizes(self, full: bool = False) -> tuple[Size, ...]:
         """The sizes of a quick or a full run."""
         return self.quick + (self.full if full else ())
+
+
+field_problem = partial(Problem, group=FIELD)
+"""A problem from the field's own lists."""
 
 
 def label(size: Size) -> str:

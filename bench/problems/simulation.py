@@ -6,13 +6,12 @@ beside each state stands its derivative with respect to the inputs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from bench.problems.field import row
-from bench.problems.problem import FIELD, Problem, Size, Values
+from bench.problems.problem import Size, Values, field_problem
 from bench.problems.rotation import matrices
 from engine.core.operands import Operand
 
@@ -61,9 +60,7 @@ def ode_jacobian(rates: Any, start: Any) -> np.ndarray:
     return by
 
 
-ODE = Problem(
-    name="ode",
-    group=FIELD,
+ODE = field_problem(
     function=ode,
     inputs=lambda size, rng: (rng.uniform(0.5, 1.5, size), 0.1 * rng.normal(size=size)),
     expected=ode_jacobian,
@@ -100,9 +97,7 @@ def saddle_gradient(x: Any, matrix: Any) -> np.ndarray:
     return row(x + matrix.T @ of_pull)
 
 
-SADDLE = Problem(
-    name="saddle",
-    group=FIELD,
+SADDLE = field_problem(
     function=saddle,
     inputs=lambda size, rng: (rng.normal(size=(size[0], 1)), rng.normal(size=(size[1], size[0])) / np.sqrt(size[0])),
     expected=saddle_gradient,
@@ -150,9 +145,7 @@ def _particle_inputs(size: Size, rng: np.random.Generator) -> Values:
     return charges, np.array([[0.0, 0.5]]), np.array([[1.0, 0.0]])
 
 
-PARTICLE = Problem(
-    name="particle",
-    group=FIELD,
+PARTICLE = field_problem(
     function=particle,
     inputs=_particle_inputs,
     expected=particle_gradient,
@@ -202,9 +195,7 @@ def n_body_jacobian(places: Any, speeds: Any, masses: Any) -> np.ndarray:
     return np.concatenate([of_places, of_speeds])
 
 
-N_BODY = Problem(
-    name="n_body",
-    group=FIELD,
+N_BODY = field_problem(
     function=n_body,
     inputs=lambda size, rng: (
         rng.normal(size=(*size, 3)),
@@ -254,9 +245,7 @@ def _robot_inputs(size: Size, rng: np.random.Generator) -> Values:
     return rng.normal(size=(*size, 1, 1)), AROUND, links
 
 
-ROBOT = Problem(
-    name="robot",
-    group=FIELD,
+ROBOT = field_problem(
     function=robot,
     inputs=_robot_inputs,
     expected=robot_jacobian,
@@ -312,14 +301,10 @@ def option_gradient(model: Any, noise: Any) -> np.ndarray:
     return row((slope * of_price).mean(1))
 
 
-OPTION = Problem(
-    name="option",
-    group=FIELD,
+OPTION = field_problem(
     function=option,
     inputs=lambda size, rng: (np.array([-1.5, -1.2, 2.0, 0.5, -0.6]), rng.normal(size=(size[0], 2, size[1]))),
     expected=option_gradient,
     quick=((12, 50),),
     full=((50, 5000),),
 )
-
-PROBLEMS: Sequence[Problem] = (ODE, SADDLE, PARTICLE, N_BODY, ROBOT, OPTION)

@@ -31,7 +31,6 @@ def elementwise_jacobian(x: Any) -> sparse.sparray:
 
 
 ELEMENTWISE = Problem(
-    name="elementwise",
     group="sparse",
     format="csr",
     function=elementwise,
@@ -40,16 +39,6 @@ ELEMENTWISE = Problem(
     quick=decades(3, 5),
     full=decades(6, 7),
 )
-ELEMENTWISE_DENSE = replace(
-    ELEMENTWISE,
-    name="elementwise_dense",
-    group="dense",
-    format="dense",
-    expected=lambda *values: elementwise_jacobian(*values).toarray(),
-    quick=((1000,), (2000,)),
-    full=(),
-)
-
 # ---- Burgers: three diagonals ----------------------------------------------------------------------------------------
 
 STEP, SPACING, VISCOSITY = 0.1, 0.5, 0.05
@@ -80,7 +69,6 @@ def _burgers_inputs(size: Size, rng: np.random.Generator) -> Values:
 
 
 BURGERS = Problem(
-    name="burgers",
     group="sparse",
     format="csr",
     function=burgers,
@@ -88,15 +76,6 @@ BURGERS = Problem(
     expected=burgers_jacobian,
     quick=decades(3, 5),
     full=decades(6, 6),
-)
-BURGERS_DENSE = replace(
-    BURGERS,
-    name="burgers_dense",
-    group="dense",
-    format="dense",
-    expected=lambda *values: burgers_jacobian(*values).toarray(),
-    quick=((1000,),),
-    full=(),
 )
 
 # ---- Brusselator: a periodic stencil of two species ------------------------------------------------------------------
@@ -143,7 +122,6 @@ def _brusselator_inputs(size: Size, rng: np.random.Generator) -> Values:
 
 
 BRUSSELATOR = Problem(
-    name="brusselator",
     group="sparse",
     format="csr",
     function=brusselator,
@@ -173,7 +151,6 @@ def arrowhead_jacobian(x: Any) -> sparse.sparray:
 
 
 ARROWHEAD = Problem(
-    name="arrowhead",
     group="sparse",
     format="csr",
     both_ways=True,
@@ -184,11 +161,12 @@ ARROWHEAD = Problem(
     full=decades(5, 6),
 )
 
-PROBLEMS = (
-    ELEMENTWISE_DENSE,
-    BURGERS_DENSE,
-    ELEMENTWISE,
-    BURGERS,
-    BRUSSELATOR,
-    ARROWHEAD,
-)
+
+def dense(problem: Problem, *quick: Size) -> Problem:
+    """The same with a dense result."""
+    name, expected = f"{problem.name}_dense", lambda *values: problem.expected(*values).toarray()
+    return replace(problem, name=name, group="dense", format="dense", expected=expected, quick=quick, full=())
+
+
+ELEMENTWISE_DENSE = dense(ELEMENTWISE, (1000,), (2000,))
+BURGERS_DENSE = dense(BURGERS, (1000,))

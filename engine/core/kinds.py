@@ -28,7 +28,7 @@ import numpy as np
 
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import BatchRule, elementwise_rule, leading
-from engine.core.dtypes import INEXACT, DType
+from engine.core.dtypes import FLOATING, INEXACT, DType
 from engine.core.op import FROM_VJP, FromVjp, Layout, Op, Rule
 from engine.core.operands import Operand
 from engine.core.sparsity import ELEMENTWISE, rowwise
@@ -294,6 +294,10 @@ def elementwise(
         keeps_nan=tuple(range(len(partials))) if is_sum else (),
     )
     return op
+
+
+real_elementwise = functools.partial(elementwise, accepts=FLOATING)
+"""`elementwise`, of floating point numbers that are not complex."""
 
 
 def _pushed(op: Op, rules: Sequence[Any], tangents: Sequence[Any], out: Any, *inputs: Any) -> list[Any]:

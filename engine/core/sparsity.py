@@ -148,7 +148,8 @@ class Site:
                 for i, first in enumerate(self.offsets()[:-1])
             ]
             moved = self.node.op.kernel(*operands, **{**self.params, **params})
-            self._numbered = [np.ravel(m) - 1 for m in (moved if self.node.op.multi else (moved,))]
+            moved = moved if self.node.op.multi else (moved,)
+            self._numbered = [np.subtract(m, 1, order="C").ravel() for m in moved]
         return self._numbered
 
 
@@ -261,9 +262,10 @@ IN_ORDER = _InOrder(drops=False, fills=False)
 
 def _within(numbers: Any, first: int, count: int) -> np.ndarray:
     """Numbers counted from `first`; -1 where they do not lie in ``[first, first + count)``."""
-    index = numbers - first
-    outside = (index < 0) | (index >= count)
-    return np.where(outside, -1, index) if outside.any() else index
+    index = numbers - first if first else numbers
+    if index.max(initial=0) < count and index.min(initial=0) >= -1:
+        return index
+    return np.where((index < 0) | (index >= count), -1, index)
 
 
 # ---- sums of moves ---------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from engine.jacobian.planning.plan import Plan, plan_for
 from engine.jacobian.structure.path import Path
 from engine.jacobian.views.results import sparse_block
 from engine.runtime.cache import Cache
-from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.errors import DTypeError, InvalidArgumentError
 from engine.runtime.faces import Shown, pattern_picture
 from engine.runtime.lazy_scipy import sparse
 
@@ -223,6 +223,9 @@ def _brief(array: Any) -> str:
 
 def _checked(k: int, x: Any, aval: Aval) -> np.ndarray:
     looked_at(x)
+    if isinstance(x, EagerTensor) and x.dtype is not aval.dtype:
+        made_for = f"JacobianPlan: source {k}: expected a tensor of {aval.dtype.name}, which the plan was made for"
+        raise DTypeError(f"{made_for}; got one of {x.dtype.name}")
     # in C order, as what a session is fed
     converted = as_array(x._array if isinstance(x, EagerTensor) else x, aval.dtype, f"JacobianPlan: source {k}")
     array = np.asarray(converted, order="C")

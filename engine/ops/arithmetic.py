@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.dtypes import FLOATING, NUMERIC, REAL, float32, float64
-from engine.core.kinds import elementwise, nondifferentiable
+from engine.core.kinds import elementwise, nondifferentiable, real_elementwise
 from engine.core.op import Op
 from engine.core.operands import Operand, operands
 from engine.core.structural import Cotangent, Tangent, conj
@@ -238,12 +238,11 @@ def div_no_nan(x: Any, y: Any) -> Operand:
     return divide_no_nan(*_as_divided(x, y))
 
 
-nextafter = elementwise(
+nextafter = real_elementwise(
     "nextafter",
     np.nextafter,
     (1, lambda out, x1, x2: zeros_like(x2)),
     args=("x1", "x2"),
-    accepts=FLOATING,
     doc="The float next to `x1` in the direction of `x2`.",
 )
 
@@ -286,7 +285,7 @@ real_abs = elementwise(
     Its derivative costs some 6 times as much: dropping a bit is the cheapest op there is, and `sign` compares.
     """,
 )
-sign_sloped = elementwise(
+sign_sloped = real_elementwise(
     "sign_sloped",
     lambda ct, x, slope: np.multiply(np.broadcast_arrays(ct, slope)[0], np.sign(x)),
     (
@@ -295,7 +294,6 @@ sign_sloped = elementwise(
         None,
     ),
     args=("ct", "x", "slope"),
-    accepts=FLOATING,
     doc="""``ct * sign(x)``, the gradient of a function of ``abs(x)``, if `ct` changes by `slope` with that.
 
     Of an even function `ct` is 0 where x is, and the derivative is the slope.

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.dtypes import FLOATING
-from engine.core.kinds import elementwise
+from engine.core.kinds import real_elementwise
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.ops import tail_kernels
@@ -168,12 +167,11 @@ def _order_dx(out: Any, v: Any, x: Any, *, function: str, times: int) -> Operand
     return _differences(lambda n: bessel_by_order(v + n, x, function=function, times=times), function, out, x)
 
 
-bessel_by_order = elementwise(
+bessel_by_order = real_elementwise(
     "bessel_by_order",
     typed_kernel(_by_order),
     (lambda out, v, x, *, function, times: bessel_by_order(v, x, function=function, times=times + 1), _order_dx),
     args=("v", "x"),
-    accepts=FLOATING,
     doc="Derivative number `times` of a Bessel function in its order.",
 )
 
@@ -193,7 +191,7 @@ def _derivative(function: str, v: Any, x: Any, times: int, in_order: int = 0) ->
     return scaled_slope(plain, v, x, function=function, times=times)
 
 
-scaled_slope = elementwise(
+scaled_slope = real_elementwise(
     "scaled_slope",
     typed_kernel(
         lambda given, v, x, *, function, times: tail_kernels.scaled_slope(given, v, x, kind=function[0], times=times)
@@ -204,14 +202,13 @@ scaled_slope = elementwise(
         lambda out, given, v, x, *, function, times: _derivative(function, v, x, times + 1),
     ),
     args=("given", "v", "x"),
-    accepts=FLOATING,
     strict=False,
     doc="Derivative number `times` in x of a scaled modified Bessel function, as given but far out.",
 )
 
 
 def _of_order(name: str, function: str, doc: str) -> Op:
-    op: Any = elementwise(
+    op: Any = real_elementwise(
         name,
         scipy_kernel(function),
         (
@@ -219,7 +216,6 @@ def _of_order(name: str, function: str, doc: str) -> Op:
             in_double(lambda: op, lambda out, v, x: _derivative(function, v, x, 1), False),
         ),
         args=("v", "x"),
-        accepts=FLOATING,
         module=__name__,
         doc=doc,
     )
@@ -237,11 +233,10 @@ bessel_kve = _of_order("bessel_kve", "kve", "``exp(x)`` times the modified Besse
 # ---- Airy and Struve functions ---------------------------------------------------------------------------------------
 
 
-airy = elementwise(
+airy = real_elementwise(
     "airy",
     typed_kernel(lambda x, *, which: scipy.special.airy(x)[which]),
     (lambda out, x, *, which: x * airy(x, which=which - 1) if which % 2 else airy(x, which=which + 1),),
-    accepts=FLOATING,
     doc="Airy function number `which` of Ai, Ai', Bi, Bi'.",
 )
 
@@ -255,12 +250,11 @@ def _struve(name: str, function: str, sign: int, doc: str) -> Op:
         above = sign * op(v + 1, x) + power
         return where(low, below + above, 0.5 * (below + above))
 
-    op: Any = elementwise(
+    op: Any = real_elementwise(
         name,
         scipy_kernel(function),
         (no_derivative(function, "v"), in_double(lambda: op, slope)),
         args=("v", "x"),
-        accepts=FLOATING,
         module=__name__,
         doc=doc,
     )

@@ -12,7 +12,7 @@ from engine.core.aval import Aval, Shape, broadcast_shapes, compatible, format_s
 from engine.core.batching import all_batched, elementwise_rule, shift_axes
 from engine.core.dtypes import FLOATING, INTEGER
 from engine.core.expand_axes import expand_dims
-from engine.core.kinds import check_dtype, elementwise, general, same_dtype
+from engine.core.kinds import check_dtype, general, real_elementwise, same_dtype
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import ELEMENTWISE, Links, Site, paired, rowwise
 from engine.core.structural import broadcast_like, scale, sum_to_like
@@ -266,13 +266,12 @@ def _sigmoid_xent_kernel(labels: Any, logits: Any) -> Operand:
     return (np.maximum(logits, 0) - logits * labels) + tail
 
 
-sigmoid_cross_entropy_op = elementwise(
+sigmoid_cross_entropy_op = real_elementwise(
     "sigmoid_cross_entropy_op",
     _sigmoid_xent_kernel,
     (lambda out, z, x: -x, lambda out, z, x: sigmoid(x) - z),
     type="SigmoidCrossEntropyWithLogits",
     args=("labels", "logits"),
-    accepts=FLOATING,
     doc="Cross entropy of the labels and the sigmoid of the logits, elementwise.",
 )
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.dtypes import FLOATING
-from engine.core.kinds import elementwise
+from engine.core.kinds import elementwise, real_elementwise
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.ops import tail_kernels
@@ -55,12 +55,11 @@ def _normal_density(x: Any) -> Operand:
     return exp(_log_density(x))
 
 
-log_folded = elementwise(
+log_folded = real_elementwise(
     "log_folded",
     typed_kernel(lambda c, x: -0.5 * np.square(x - c) + elementary.log1p(elementary.exp(-2 * c * x))),
     (lambda out, c, x: x * tanh(c * x) - c, lambda out, c, x: c * tanh(c * x) - x),
     args=("c", "x"),
-    accepts=FLOATING,
     doc="``log(exp(-((x - c) ** 2) / 2) + exp(-((x + c) ** 2) / 2))`` of numbers that are not negative.",
 )
 
@@ -82,12 +81,11 @@ def _folded_tail(sign: int, kernel: Callable[..., Any], rest: Callable[..., Any]
         return np.where((sign > 0) & (x < 1e-8), small, apart)
 
     doc = f"The probability of a standard normal variable {'within' if sign > 0 else 'beyond'} `x` of `c`."
-    tail = elementwise(
+    tail = real_elementwise(
         name,
         typed_kernel(kernel),
         tuple(slopes(0).values()),
         args=("c", "x"),
-        accepts=FLOATING,
         module=__name__,
         doc=doc,
     )
@@ -121,12 +119,11 @@ def _log_density(x: Any) -> Operand:
     return -0.5 * square(x) - 0.5 * math.log(2 * math.pi)
 
 
-log_normal_mass = elementwise(
+log_normal_mass = real_elementwise(
     "log_normal_mass",
     typed_kernel(_log_normal_mass),
     (lambda out, a, b: -exp(_log_density(a) - out), lambda out, a, b: exp(_log_density(b) - out)),
     args=("a", "b"),
-    accepts=FLOATING,
     doc="The logarithm of the probability of a standard normal variable between `a` and `b`.",
 )
 
@@ -137,7 +134,7 @@ def _log_truncated(x: Any, a: Any, b: Any) -> Any:
     return replaced(out, out > -0.1, lambda x, b, whole: np.log1p(-np.exp(_log_normal_mass(x, b) - whole)), x, b, whole)
 
 
-truncated_cdf = elementwise(
+truncated_cdf = real_elementwise(
     "truncated_cdf",
     typed_kernel(lambda x, a, b: elementary.exp(_log_truncated(x, a, b))),
     (
@@ -146,10 +143,9 @@ truncated_cdf = elementwise(
         lambda out, x, a, b: -exp(_log_density(b) + log_normal_mass(a, x) - 2 * log_normal_mass(a, b)),
     ),
     args=("x", "a", "b"),
-    accepts=FLOATING,
     doc="The distribution function of a standard normal variable between `a` and `b`.",
 )
-log_truncated_cdf = elementwise(
+log_truncated_cdf = real_elementwise(
     "log_truncated_cdf",
     typed_kernel(_log_truncated),
     (
@@ -160,7 +156,6 @@ log_truncated_cdf = elementwise(
         lambda out, x, a, b: -exp(_log_density(b) - log_normal_mass(a, b)),
     ),
     args=("x", "a", "b"),
-    accepts=FLOATING,
     doc="The logarithm of the distribution function of a standard normal variable between `a` and `b`.",
 )
 
@@ -246,12 +241,11 @@ def _cauchy_quantile(q: Any) -> Any:
     return np.where(low < 0.25, far, elementary.tan(math.pi * (q - 0.5)))
 
 
-cauchy_quantile = elementwise(
+cauchy_quantile = real_elementwise(
     "cauchy_quantile",
     typed_kernel(_cauchy_quantile),
     (lambda out, q: math.pi * (1 + square(out)),),
     args=("q",),
-    accepts=FLOATING,
     doc="``tan(pi * (q - 0.5))``, exact near 0 and 1.",
 )
 
@@ -264,11 +258,10 @@ def _half_disk(x: Any) -> Any:
     return replaced(out, x < _END - 1, lambda x: scipy.special.betainc(1.5, 1.5, 0.5 * (1 + x)), x)
 
 
-half_disk = elementwise(
+half_disk = real_elementwise(
     "half_disk",
     typed_kernel(_half_disk),
     (lambda out, x: 2 / math.pi * sqrt((1 - x) * (1 + x)),),
-    accepts=FLOATING,
     doc="The share of the unit disk whose first coordinate is less than x.",
 )
 
@@ -294,7 +287,7 @@ def _skew_normal_tail(x: Any, a: Any) -> Any:
     return 2 / math.sqrt(2 * math.pi) * elementary.exp(log_density) * np.sum(inner * weights, -1) / rate
 
 
-skew_normal = elementwise(
+skew_normal = real_elementwise(
     "skew_normal",
     typed_kernel(_skew_normal),
     (
@@ -302,7 +295,6 @@ skew_normal = elementwise(
         lambda out, x, a: -exp(-0.5 * square(x) * (1 + square(a))) / (math.pi * (1 + square(a))),
     ),
     args=("x", "a"),
-    accepts=FLOATING,
     doc="Distribution function of the skew normal distribution, which keeps its digits in the tail that is cut.",
 )
 
@@ -340,7 +332,7 @@ def _power_tail_by_shape(x: Any, b: Any) -> Any:
     return out
 
 
-power_tail_by_shape = elementwise(
+power_tail_by_shape = real_elementwise(
     "power_tail_by_shape",
     typed_kernel(_power_tail_by_shape),
     (
@@ -350,15 +342,13 @@ power_tail_by_shape = elementwise(
         no_second_derivative("gennorm", "`beta`", "`x`"),
     ),
     args=("x", "b"),
-    accepts=FLOATING,
     doc="The derivative of `power_tail` in `b`.",
 )
-power_tail = elementwise(
+power_tail = real_elementwise(
     "power_tail",
     typed_kernel(_power_tail),
     (lambda out, x, b: -0.5 * b * _power_density(x, b), lambda out, x, b: power_tail_by_shape(x, b)),
     args=("x", "b"),
-    accepts=FLOATING,
     doc="The tail beyond a positive `x` of the density ``exp(-abs(x) ** b) * b / (2 * gamma(1 / b))``.",
 )
 
@@ -373,12 +363,11 @@ def _beta_prime_by_shape(second: bool) -> Op:
         return exp(_log_beta_prime(a, b, x)) * (digamma_step(own, other, times=0) - log1p(part))
 
     unknown = no_second_derivative("betaprime", "`a` or `b`", "`x`")
-    return elementwise(
+    return real_elementwise(
         f"beta_prime_by_{'b' if second else 'a'}",
         typed_kernel(lambda a, b, x: tail_kernels.betainc_by_shape(a, b, x, second, odds=True)),
         (unknown, unknown, in_x),
         args=("a", "b", "x"),
-        accepts=FLOATING,
         module=__name__,
         doc="The derivative of `beta_prime_cdf` in a shape.",
     )
@@ -396,7 +385,7 @@ def _beta_prime_tail(name: str, sign: int) -> Op:
         upper = tail_kernels.upper_beta
         return upper(b, a, above, below) if sign > 0 else upper(a, b, below, above)
 
-    return elementwise(
+    return real_elementwise(
         name,
         typed_kernel(kernel),
         (
@@ -405,7 +394,6 @@ def _beta_prime_tail(name: str, sign: int) -> Op:
             lambda out, a, b, x: sign * exp(_log_beta_prime(a, b, x)),
         ),
         args=("a", "b", "x"),
-        accepts=FLOATING,
         module=__name__,
         doc="A tail of the beta prime distribution.",
     )
@@ -448,11 +436,10 @@ def _beta_isf(a: Any, b: Any, q: Any) -> Any:
     return replaced(out, out < 0.5, scipy.special.betainccinv, a, b, q)
 
 
-beta_isf = elementwise(
+beta_isf = real_elementwise(
     "beta_isf",
     typed_kernel(_beta_isf),
     [_beta_isf_by(slope) for slope in (beta_prime_by_a, beta_prime_by_b, None)],
     args=("a", "b", "q"),
-    accepts=FLOATING,
     doc="Inverse of the upper tail of the beta distribution.",
 )

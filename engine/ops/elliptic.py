@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.dtypes import FLOATING
-from engine.core.kinds import elementwise
+from engine.core.kinds import real_elementwise
 from engine.core.operands import Operand
 from engine.ops.arithmetic import square
 from engine.ops.compare import logical_and, where
@@ -53,37 +52,33 @@ def _k_slope_dp(slope: Any, out: Any, p: Any) -> Operand:
     return -where(series, one, (2 * slope * (0.5 - p) + 0.25 * out) / p / (1 - p))
 
 
-ellipk_slope = elementwise(
+ellipk_slope = real_elementwise(
     "ellipk_slope",
     typed_kernel(_k_slope),
     (None, _k_slope_dp),
     args=("out", "p"),
-    accepts=FLOATING,
     strict=False,
     doc="The derivative of `ellipk` in m at ``1 - p``, for its value there.",
 )
-ellipk = elementwise(
+ellipk = real_elementwise(
     "ellipk",
     scipy_kernel("ellipk"),
     (in_double(lambda: ellipk, lambda out, m: ellipk_slope(out, 1 - m)),),
     args=("m",),
-    accepts=FLOATING,
     doc="Complete elliptic integral of the first kind.",
 )
-ellipkm1 = elementwise(
+ellipkm1 = real_elementwise(
     "ellipkm1",
     scipy_kernel("ellipkm1"),
     (in_double(lambda: ellipkm1, lambda out, p: -ellipk_slope(out, p)),),
     args=("p",),
-    accepts=FLOATING,
     doc="`ellipk` of ``1 - p``, accurate for small p.",
 )
-ellipe = elementwise(
+ellipe = real_elementwise(
     "ellipe",
     scipy_kernel("ellipe"),
     (lambda out, m: -math.pi / 8 * _gauss(0.5, 1.5, 2.0, m),),
     args=("m",),
-    accepts=FLOATING,
     doc="Complete elliptic integral of the second kind.",
 )
 
@@ -132,35 +127,31 @@ def _integral_dphi(out: Any, phi: Any, m: Any, *, power: float, times: int) -> O
     return factor * math.prod([squares] * times, start=1.0) * pow(left, (power - times) * ones_like(left))
 
 
-elliptic_by_m = elementwise(
+elliptic_by_m = real_elementwise(
     "elliptic_by_m",
     typed_kernel(_integral),
     (_integral_dphi, lambda out, phi, m, *, power, times: elliptic_by_m(phi, m, power=power, times=times + 1)),
     args=("phi", "m"),
-    accepts=FLOATING,
     doc="Derivative number `times` in m of the integral of ``(1 - m * sin(t) ** 2) ** power`` from 0 to phi.",
 )
-ellipkinc = elementwise(
+ellipkinc = real_elementwise(
     "ellipkinc",
     scipy_kernel("ellipkinc"),
     (lambda out, phi, m: 1 / _root(phi, m), lambda out, phi, m: elliptic_by_m(phi, m, power=-0.5, times=1)),
     args=("phi", "m"),
-    accepts=FLOATING,
     doc="Incomplete elliptic integral of the first kind.",
 )
-ellipeinc = elementwise(
+ellipeinc = real_elementwise(
     "ellipeinc",
     scipy_kernel("ellipeinc"),
     (lambda out, phi, m: _root(phi, m), lambda out, phi, m: elliptic_by_m(phi, m, power=0.5, times=1)),
     args=("phi", "m"),
-    accepts=FLOATING,
     doc="Incomplete elliptic integral of the second kind.",
 )
-amplitude = elementwise(
+amplitude = real_elementwise(
     "amplitude",
     typed_kernel(lambda u, m: scipy.special.ellipj(u, m)[3]),
     (lambda out, u, m: _root(out, m), lambda out, u, m: -elliptic_by_m(out, m, power=-0.5, times=1) * _root(out, m)),
     args=("u", "m"),
-    accepts=FLOATING,
     doc="Jacobi's amplitude, the inverse of `ellipkinc` in its first argument.",
 )

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.dtypes import FLOATING, NUMERIC
-from engine.core.kinds import elementwise
+from engine.core.dtypes import NUMERIC
+from engine.core.kinds import elementwise, real_elementwise
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.core.structural import all_beyond, scale
@@ -124,12 +124,11 @@ def slope_within(
         return found.astype(np.float32)
 
     order = ("slope", "curve")[len(given) - 1]
-    return elementwise(
+    return real_elementwise(
         f"{of}_{order}",
         kernel,
         (*[None] * len(given), following),
         args=(*given, "x"),
-        accepts=FLOATING,
         strict=False,
         module=module,
         doc=f"The {'first' if order == 'slope' else 'second'} derivative of `{of}`, for {' and '.join(given)} there.",

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.dtypes import FLOATING
-from engine.core.kinds import elementwise
+from engine.core.kinds import real_elementwise
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.ops import tail_kernels
@@ -41,15 +40,14 @@ from engine.runtime.lazy_scipy import scipy
 # ---- products of an exponent that may be zero ------------------------------------------------------------------------
 
 
-product = elementwise(
+product = real_elementwise(
     "product",
     typed_kernel(lambda e, y: np.where(np.equal(e, 0), 0, e * y)),
     (lambda out, e, y: y, lambda out, e, y: e),
     args=("e", "y"),
-    accepts=FLOATING,
     doc="``e * y``, 0 where `e` is 0, even if `y` is infinite; its slope in `e` is `y` there, too.",
 )
-log1p_power = elementwise(
+log1p_power = real_elementwise(
     "log1p_power",
     lambda x, c: softplus_kernel(c * elementary.log(x)),
     (
@@ -57,18 +55,16 @@ log1p_power = elementwise(
         lambda out, x, c: log_of_power(exp(c * log(x) - out), x),
     ),
     args=("x", "c"),
-    accepts=FLOATING,
     doc="``log(1 + x ** c)`` of numbers that are not negative, without overflow.",
 )
 
 # ---- of one minus an exponential -------------------------------------------------------------------------------------
 
-one_minus_exp = elementwise(
+one_minus_exp = real_elementwise(
     "one_minus_exp",
     lambda t: np.negative(elementary.expm1(t)),
     (lambda out, t: -exp(t),),
     args=("t",),
-    accepts=FLOATING,
     doc="``1 - exp(t)``, accurate near 0; its slope keeps its digits far below 0, too.",
 )
 
@@ -78,54 +74,48 @@ def _log_one_minus_exp(t: Any) -> Any:
         return np.where(t > -math.log(2), elementary.log(-elementary.expm1(t)), elementary.log1p(-elementary.exp(t)))
 
 
-odds = elementwise(
+odds = real_elementwise(
     "odds",
     lambda t: np.reciprocal(elementary.expm1(np.negative(t))),
     (lambda out, t: out * (1 + out),),
     args=("t",),
-    accepts=FLOATING,
     doc="``exp(t) / (1 - exp(t))``.",
 )
-log_one_minus_exp = elementwise(
+log_one_minus_exp = real_elementwise(
     "log_one_minus_exp",
     typed_kernel(_log_one_minus_exp),
     (lambda out, t: -odds(t),),
     args=("t",),
-    accepts=FLOATING,
     doc="``log(1 - exp(t))`` for negative `t`: the logarithm of one tail from that of the other.",
 )
 
-exp_minus = elementwise(
+exp_minus = real_elementwise(
     "exp_minus",
     lambda x, c: elementary.exp(x) - c * x,
     (lambda out, x, c: where(x < -1, exp(x) - c, expm1(x) + (1 - c)), lambda out, x, c: -x),
     args=("x", "c"),
-    accepts=FLOATING,
     doc="``exp(x) - c * x``, whose slope keeps its digits near 0 where `c` is 1.",
 )
-log_weibull = elementwise(
+log_weibull = real_elementwise(
     "log_weibull",
     typed_kernel(lambda y: np.where(y < -40, y, _log_one_minus_exp(-elementary.exp(y)))),
     (lambda out, y: exp(y - exp(y) - out),),
     args=("y",),
-    accepts=FLOATING,
     doc="``log(1 - exp(-exp(y)))``, where ``exp(y)`` is 0, too.",
 )
 
 
-log_cosh = elementwise(
+log_cosh = real_elementwise(
     "log_cosh",
     lambda x: np.abs(x) + elementary.log1p(elementary.exp(-2 * np.abs(x))) - math.log(2),
     (lambda out, x: tanh(x),),
-    accepts=FLOATING,
     doc="``log(cosh(x))``, without overflow.",
 )
 
-hypsecant_cdf = elementwise(
+hypsecant_cdf = real_elementwise(
     "hypsecant_cdf",
     lambda x: 2 / math.pi * elementary.arctan(elementary.exp(x)),
     (lambda out, x: exp(-log_cosh(x)) / math.pi,),
-    accepts=FLOATING,
     doc="Distribution function of the hyperbolic secant distribution.",
 )
 
@@ -156,12 +146,11 @@ def _log1p_ratio(u: Any, *, times: int) -> Any:
     return out
 
 
-log1p_ratio = elementwise(
+log1p_ratio = real_elementwise(
     "log1p_ratio",
     typed_kernel(_log1p_ratio),
     (lambda out, u, *, times: log1p_ratio(u, times=times + 1),),
     args=("u",),
-    accepts=FLOATING,
     doc="Derivative number `times` of ``log(1 + u) / u``, which is 1 at 0.",
 )
 
@@ -173,12 +162,11 @@ def _log1p_over(x: Any, c: Any) -> Any:
     return np.where(zero, x, elementary.log1p(c * x) / np.where(zero, 1, c))
 
 
-log1p_over = elementwise(
+log1p_over = real_elementwise(
     "log1p_over",
     typed_kernel(_log1p_over),
     (lambda out, x, c: reciprocal(1 + c * x), lambda out, x, c: square(x) * log1p_ratio(c * x, times=1)),
     args=("x", "c"),
-    accepts=FLOATING,
     doc="``log(1 + c * x) / c``, `x` where `c` is 0.",
 )
 
@@ -219,12 +207,11 @@ def _next_of_log_i0e(out: Any, z: Any, *, times: int) -> Operand:
     return log_i0e(z, times=times + 1)
 
 
-log_i0e = elementwise(
+log_i0e = real_elementwise(
     "log_i0e",
     typed_kernel(_log_i0e),
     (_next_of_log_i0e,),
     args=("z",),
-    accepts=FLOATING,
     doc="Derivative number `times` of the logarithm of `bessel_i0e` of numbers that are not negative; at 0 from above.",
 )
 
@@ -233,12 +220,11 @@ def _bessel_ratio(z: Any) -> Operand:
     return bessel_i1e(z) / bessel_i0e(z)
 
 
-log_rice = elementwise(
+log_rice = real_elementwise(
     "log_rice",
     typed_kernel(lambda x, b: -0.5 * np.square(x - b) + _log_i0e(x * b, times=0)),
     (lambda out, x, b: b * _bessel_ratio(x * b) - x, lambda out, x, b: x * _bessel_ratio(x * b) - b),
     args=("x", "b"),
-    accepts=FLOATING,
     doc="``-(x ** 2 + b ** 2) / 2 + log(bessel_i0(x * b))``, without overflow.",
 )
 
@@ -257,12 +243,11 @@ def _slope(op: Op, i: int, out: Any, *args: Any) -> Any:
 
 _LOWEST = -700.0
 
-over_tail = elementwise(
+over_tail = real_elementwise(
     "over_tail",
     typed_kernel(lambda out: np.where(out < _LOWEST, np.nan, elementary.exp(-out))),
     (lambda result, out: -result,),
     args=("out",),
-    accepts=FLOATING,
     doc="``exp(-out)``; NaN where a tail of this logarithm, or a slope of it, has lost digits.",
 )
 
@@ -300,7 +285,7 @@ def log_of_tail(
         return lambda out, *args: _slope(tail, i, exp(out), *args) * over_tail(out)
 
     partials = [(slopes or {}).get(i) or partial(i) for i in range(len(tail.args))]
-    return elementwise(name, typed_kernel(kernel), partials, args=tail.args, accepts=FLOATING, module=module, doc=doc)
+    return real_elementwise(name, typed_kernel(kernel), partials, args=tail.args, module=module, doc=doc)
 
 
 def _series(a: Any, x: Any) -> Any:
@@ -334,7 +319,7 @@ def _hazard(name: str, tail: str, sign: int, log_tail: Callable[[], Op], quotien
             out = elementary.exp(scipy.special.xlogy(a - 1, x) - x - scipy.special.gammaln(a)) / p
         return tail_kernels.replaced(out, (p < _FAR) & np.isfinite(x) & (x > 0), quotient_far, a, x)
 
-    return elementwise(
+    return real_elementwise(
         name,
         typed_kernel(kernel),
         (
@@ -342,7 +327,6 @@ def _hazard(name: str, tail: str, sign: int, log_tail: Callable[[], Op], quotien
             lambda out, a, x: out * (share(a - 1, x) - 1 - sign * out),
         ),
         args=("a", "x"),
-        accepts=FLOATING,
         module=__name__,
         doc="The density of the gamma distribution over one of its tails.",
     )
@@ -413,10 +397,9 @@ def _log_erfc(x: Any) -> Any:
     return out
 
 
-log_erfc = elementwise(
+log_erfc = real_elementwise(
     "log_erfc",
     typed_kernel(_log_erfc),
     (lambda out, x: -2 / math.sqrt(math.pi) * reciprocal(erfcx(x)),),
-    accepts=FLOATING,
     doc="``log(erfc(x))``, far out too.",
 )

@@ -15,7 +15,7 @@ from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval
 from engine.core.batching import axis_param
 from engine.core.dtypes import FLOATING, REAL, float32
-from engine.core.kinds import check_dtype, elementwise, general
+from engine.core.kinds import check_dtype, elementwise, general, real_elementwise
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import along
 from engine.core.value import dtype_of
@@ -51,13 +51,12 @@ relu6 = elementwise(
     selects=True,
     doc="``min(max(features, 0), 6)``; the derivative at 0 and 6 is 0.",
 )
-leaky_relu_op = elementwise(
+leaky_relu_op = real_elementwise(
     "leaky_relu_op",
     lambda features, *, alpha: np.where(features > 0, features, features * alpha),
     (lambda out, x, *, alpha: where(x > 0, ones_like(x), alpha * ones_like(x)),),
     type="LeakyRelu",
     args=("features",),
-    accepts=FLOATING,
     doc="features where positive, else alpha times features.",
 )
 
@@ -76,13 +75,12 @@ def leaky_relu(features: Any, alpha: float = 0.2) -> Operand:
     return leaky_relu_op(features, alpha=float(alpha))
 
 
-elu = elementwise(
+elu = real_elementwise(
     "elu",
     lambda features: np.where(features > 0, features, elementary.expm1(features)),
     (lambda out, x: where(out < 0, expm1_slope(out, x), ones_like(out)),),
     args=("features",),
     doc="features where positive, else ``exp(features) - 1``.",
-    accepts=FLOATING,
 )
 
 # Klambauer et al., "Self-normalizing neural networks", 2017
@@ -90,12 +88,11 @@ SELU_SCALE = 1.0507009873554804934193349852946
 SELU_SCALE_ALPHA = 1.7580993408473768599402175208123
 
 
-selu = elementwise(
+selu = real_elementwise(
     "selu",
     lambda features: np.where(features > 0, SELU_SCALE * features, SELU_SCALE_ALPHA * elementary.expm1(features)),
     (lambda out, x: where(out < 0, selu_slope(out, x), SELU_SCALE * ones_like(out)),),
     args=("features",),
-    accepts=FLOATING,
     doc="Scaled `elu`, whose output keeps mean 0 and variance 1 through many layers.",
 )
 
@@ -146,27 +143,24 @@ sigmoid_slope = elementwise(
     strict=False,
     doc="``out * (1 - out)``, for ``out = sigmoid(x)`` that may have been rounded to 1.",
 )
-log_sigmoid = elementwise(
+log_sigmoid = real_elementwise(
     "log_sigmoid",
     lambda x: in_single(elementary.log_sigmoid, x),
     (lambda out, x: sigmoid(-x),),
-    accepts=FLOATING,
     doc="Logarithm of `sigmoid`, without overflow.",
 )
-softplus = elementwise(
+softplus = real_elementwise(
     "softplus",
     softplus_kernel,
     (lambda out, x: sigmoid(x),),
     args=("features",),
-    accepts=FLOATING,
     doc="``log(1 + exp(features))``, without overflow.",
 )
-softsign = elementwise(
+softsign = real_elementwise(
     "softsign",
     lambda features: features / (1 + np.absolute(features)),
     (lambda out, x: square(reciprocal(1 + abs(x))),),
     args=("features",),
-    accepts=FLOATING,
     doc="``features / (1 + abs(features))``.",
 )
 
@@ -176,13 +170,12 @@ def _silu_partial(out: Any, x: Any) -> Operand:
     return gate + x * sigmoid_slope(gate, x)
 
 
-silu_op = elementwise(
+silu_op = real_elementwise(
     "silu_op",
     lambda features: features * _sigmoid_kernel(features),
     (_silu_partial,),
     type="Silu",
     args=("features",),
-    accepts=FLOATING,
     doc="``features * sigmoid(features)``.",
 )
 
@@ -224,8 +217,8 @@ def _gelu_partial(out: Any, x: Any, *, approximate: bool) -> Operand:
     return gate + x * sigmoid_slope(gate, argument) * slope
 
 
-gelu_op = elementwise(
-    "gelu_op", _gelu_kernel, (_gelu_partial,), type="Gelu", args=("features",), accepts=FLOATING, doc="See `gelu`."
+gelu_op = real_elementwise(
+    "gelu_op", _gelu_kernel, (_gelu_partial,), type="Gelu", args=("features",), doc="See `gelu`."
 )
 
 

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.dtypes import FLOATING
-from engine.core.kinds import elementwise
+from engine.core.kinds import real_elementwise
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.ops.arithmetic import square
@@ -93,12 +92,11 @@ def _exponnorm_dk(out: Any, x: Any, k: Any) -> Operand:
     return where(z < 0, x * gap + more, (z + inverse_mills(z, times=0)) / k - 1) / k
 
 
-log_exponnorm = elementwise(
+log_exponnorm = real_elementwise(
     "log_exponnorm",
     typed_kernel(lambda x, k: _exponnorm(x, k) - np.log(k)),
     (_exponnorm_dx, _exponnorm_dk),
     args=("x", "k"),
-    accepts=FLOATING,
     doc="Log density of a normal variable plus `k` times an exponential one.",
 )
 
@@ -141,12 +139,11 @@ def _log_share_dx(out: Any, x: Any, k: Any) -> Operand:
     return where(low, _gap_of(x, k) - here, _exponnorm_dx(out, x, k) - here)
 
 
-log_share = elementwise(
+log_share = real_elementwise(
     "log_share",
     typed_kernel(_log_share),
     (_log_share_dx, lambda out, x, k: _gap_of(x, k) / square(k)),
     args=("x", "k"),
-    accepts=FLOATING,
     doc="The logarithm of the second term of `exponnorm_cdf`, by which the first one is more, over the first one.",
 )
 
@@ -162,12 +159,11 @@ def _exponnorm_tail(name: str, sign: int, kernel: Any, rest: Any, far: Any) -> t
     def of_tail(x: Any, k: Any) -> Operand:
         return odds(log_share(x, k)) if sign > 0 else sigmoid(log_exponnorm(x, k) + log(k) - log_ndtr(-x))
 
-    tail = elementwise(
+    tail = real_elementwise(
         name,
         typed_kernel(kernel),
         slopes(lambda x, k: k * exp(log_exponnorm(x, k))),
         args=("x", "k"),
-        accepts=FLOATING,
         module=__name__,
         doc="A tail of a normal variable plus `k` times an exponential one.",
     )
@@ -206,7 +202,7 @@ def _by_mu(x: Any, mu: Any, sign: int) -> Operand:
     return -sign * 2 * _mills((x / mu + 1) / sqrt(x)) / square(mu)
 
 
-density_over = elementwise(
+density_over = real_elementwise(
     "density_over",
     typed_kernel(_density_over),
     (
@@ -214,7 +210,6 @@ density_over = elementwise(
         lambda out, x, mu, *, sign: out * ((x / mu - 1) / square(mu) - out * _by_mu(x, mu, sign)),
     ),
     args=("x", "mu"),
-    accepts=FLOATING,
     doc="The normal density over a tail of the inverse Gaussian distribution, that from below if `sign` is 1.",
 )
 
@@ -240,7 +235,7 @@ def _inverse_gauss_tail(name: str, sign: int) -> Op:
                 out[near] = np.log1p(-np.exp(other(start[near], second[near], root[near])))
             return out
 
-    return elementwise(
+    return real_elementwise(
         name,
         typed_kernel(kernel),
         (
@@ -248,7 +243,6 @@ def _inverse_gauss_tail(name: str, sign: int) -> Op:
             lambda out, x, mu: _by_mu(x, mu, sign) * density_over(x, mu, sign=sign),
         ),
         args=("x", "mu"),
-        accepts=FLOATING,
         module=__name__,
         doc="The logarithm of a tail of the inverse Gaussian distribution.",
     )

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.dtypes import FLOATING
-from engine.core.kinds import elementwise
+from engine.core.kinds import real_elementwise
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.ops.arithmetic import maximum
@@ -32,12 +31,11 @@ def _polynomial(name: str, slope: Callable[..., Operand], parameters: str = "", 
         return getattr(scipy.special, f"eval_{name}")(n.astype(np.int64), *others)
 
     args = ("n", *parameters.split(), "x")
-    return elementwise(
+    return real_elementwise(
         f"eval_{name}",
         named_kernel(f"eval_{name}", kernel),
         (None, *[no_derivative(f"eval_{name}", p) for p in parameters.split()], slope),
         args=args,
-        accepts=FLOATING,
         smooth=(0,),
         module=__name__,
         doc=doc,

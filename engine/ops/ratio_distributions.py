@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine.core.dtypes import FLOATING
-from engine.core.kinds import elementwise
+from engine.core.kinds import elementwise, real_elementwise
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.core.structural import scale
@@ -83,15 +83,14 @@ def _t_density_ddf(out: Any, df: Any, t: Any) -> Operand:
     return scale(out, 0.5 * ratio_score(ones_like(df), df, square(t)))
 
 
-t_density = elementwise(
+t_density = real_elementwise(
     "t_density",
     typed_kernel(tail_kernels.t_density),
     (in_double(lambda: t_density, _t_density_ddf), lambda out, df, t: -out * (df + 1) / (df / t + t)),
     args=("df", "t"),
-    accepts=FLOATING,
     doc="Density of Student's t.",
 )
-stdtr_by_df = elementwise(
+stdtr_by_df = real_elementwise(
     "stdtr_by_df",
     typed_kernel(tail_kernels.stdtr_by_df),
     (
@@ -99,18 +98,16 @@ stdtr_by_df = elementwise(
         in_double(lambda: stdtr_by_df, lambda out, df, t: _t_density_ddf(t_density(df, t), df, t), False),
     ),
     args=("df", "t"),
-    accepts=FLOATING,
     doc="Derivative of `stdtr` in `df`.",
 )
-stdtr = elementwise(
+stdtr = real_elementwise(
     "stdtr",
     scipy_kernel("stdtr"),
     (lambda out, df, t: stdtr_by_df(df, t), lambda out, df, t: t_density(df, t)),
     args=("df", "t"),
-    accepts=FLOATING,
     doc="Distribution function of Student's t.",
 )
-stdtrit = elementwise(
+stdtrit = real_elementwise(
     "stdtrit",
     scipy_kernel("stdtrit"),
     (
@@ -118,6 +115,5 @@ stdtrit = elementwise(
         in_double(lambda: stdtrit, lambda out, df, p: 1 / t_density(df, out)),
     ),
     args=("df", "p"),
-    accepts=FLOATING,
     doc="Inverse of `stdtr` in its second argument.",
 )

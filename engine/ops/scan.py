@@ -15,7 +15,7 @@ from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval, merge_shapes
 from engine.core.batching import axis_param
 from engine.core.dtypes import FLOATING, INEXACT, NUMERIC, DType
-from engine.core.kinds import check_dtype, elementwise, general, linear, nondifferentiable, same_dtype
+from engine.core.kinds import check_dtype, general, linear, nondifferentiable, real_elementwise, same_dtype
 from engine.core.op import Layout
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import MOVES, running
@@ -213,11 +213,10 @@ def _or_one(x: Any) -> Operand:
     return where(equal(x, zeros_like(x)), zeros_like(x) + 1.0, x)
 
 
-part = elementwise(
+part = real_elementwise(
     "part",
     lambda x, y: np.divide(x, np.where(np.equal(x, 0), 1, x + y), dtype=x.dtype),
     (lambda out, x, y: part(y, x) / _or_one(x + y), lambda out, x, y: -out / _or_one(x + y)),
-    accepts=FLOATING,
     doc="``x / (x + y)`` of numbers that are not negative; 0 where x is 0.",
 )
 

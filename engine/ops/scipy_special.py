@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.dtypes import COMPLEX, FLOATING
-from engine.core.kinds import elementwise
+from engine.core.dtypes import COMPLEX
+from engine.core.kinds import elementwise, real_elementwise
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.ops import parameter_kernels, tail_kernels
@@ -51,12 +51,11 @@ _ROOT_2PI = math.sqrt(2 * math.pi)
 
 def _function(name: str, *partials: Any, args: str = "x", scipy_name: str = "", double: str = "", doc: str) -> Op:
     """An op that is a ufunc of SciPy's; `double` says whether its rules are computed `in_double`, of what."""
-    op: Any = elementwise(
+    op: Any = real_elementwise(
         name,
         scipy_kernel(scipy_name or name),
         [in_double(lambda: op, p, double == "value") for p in partials] if double else partials,
         args=tuple(args.split()),
-        accepts=FLOATING,
         module=__name__,
         doc=doc,
     )
@@ -90,7 +89,7 @@ powm1 = _function(
 logit = _function("logit", lambda out, p: 1 / (p * (1 - p)), args="p", doc="``log(p / (1 - p))``.")
 
 
-exponential_moment = elementwise(
+exponential_moment = real_elementwise(
     "exponential_moment",
     typed_kernel(lambda x, c, *, k: elementary.pow(x, k + 1) * _hyp1f1(k + 1, k + 2, c * x) / (k + 1)),
     (
@@ -98,7 +97,6 @@ exponential_moment = elementwise(
         lambda out, x, c, *, k: exponential_moment(x, c, k=k + 1),
     ),
     args=("x", "c"),
-    accepts=FLOATING,
     doc="The integral of ``s ** k * exp(c * s)`` from 0 to x.",
 )
 boxcox = _function(
@@ -147,11 +145,10 @@ inv_boxcox1p = _function(
 
 # ---- entropies, losses -----------------------------------------------------------------------------------------------
 
-share = elementwise(
+share = real_elementwise(
     "share",
     xdivy_kernel,
     (lambda out, x, y: 1 / y, lambda out, x, y: -share(out, y)),
-    accepts=FLOATING,
     doc="``x / y``, 0 where x is 0, with the slope of this quotient there, too.",
 )
 log_of_power = _function(
@@ -180,11 +177,10 @@ def _log_ratio(x: Any, y: Any) -> Any:
         return np.where((ratio > 1e-30) & (ratio < 1e30), elementary.log(ratio), elementary.log(x) - elementary.log(y))
 
 
-log_ratio = elementwise(
+log_ratio = real_elementwise(
     "log_ratio",
     typed_kernel(_log_ratio),
     (lambda out, x, y: reciprocal(x), lambda out, x, y: -reciprocal(y)),
-    accepts=FLOATING,
     doc="``log(x / y)``.",
 )
 rel_entr = _function(
@@ -210,11 +206,10 @@ huber = _function(
 )
 
 
-within_one = elementwise(
+within_one = real_elementwise(
     "within_one",
     lambda x: x * asinh_slope.kernel(x),
     (lambda out, x: asinh_slope(x) * square(asinh_slope(x)),),
-    accepts=FLOATING,
     doc="``x / sqrt(1 + x ** 2)``.",
 )
 
@@ -223,12 +218,11 @@ def _cube(x: Any) -> Operand:
     return x * square(x)
 
 
-pseudo_huber_slope = elementwise(
+pseudo_huber_slope = real_elementwise(
     "pseudo_huber_slope",
     lambda delta, r: delta * within_one.kernel(r / delta),
     (lambda out, delta, r: _cube(within_one(r / delta)), lambda out, delta, r: _cube(asinh_slope(r / delta))),
     args=("delta", "r"),
-    accepts=FLOATING,
     doc="The derivative of `pseudo_huber` in r.",
 )
 
@@ -266,11 +260,10 @@ erfcx = _function(
     doc="``exp(x ** 2) * erfc(x)``.",
 )
 erfi = _function("erfi", lambda out, x: 2 / math.sqrt(math.pi) * exp(square(x)), doc="``-1j * erf(1j * x)``.")
-inverse_mills = elementwise(
+inverse_mills = real_elementwise(
     "inverse_mills",
     typed_kernel(tail_kernels.inverse_mills),
     (lambda out, x, *, times: inverse_mills(x, times=times + 1),),
-    accepts=FLOATING,
     doc="Derivative number `times` of the slope of `log_ndtr`: the normal density over its distribution function.",
 )
 log_ndtr_slope, log_ndtr_curve = slopes_within(
@@ -308,7 +301,7 @@ wofz_op = elementwise(
     accepts=COMPLEX,
     doc="Faddeeva function ``exp(-z ** 2) * erfc(-1j * z)`` of complex numbers.",
 )
-voigt = elementwise(
+voigt = real_elementwise(
     "voigt",
     typed_kernel(tail_kernels.voigt),
     (
@@ -319,7 +312,6 @@ voigt = elementwise(
         lambda out, *args, times, turns: voigt(*args, times=times + 1, turns=turns + 1),
     ),
     args=("real", "imag", "x", "sigma", "gamma"),
-    accepts=FLOATING,
     strict=False,
     doc="Derivative number `times` of Voigt's profile in x, as a complex function: its real part after `turns`.",
 )
@@ -430,12 +422,11 @@ def _gamma_product(
 
         return further
 
-    derivatives = elementwise(
+    derivatives = real_elementwise(
         f"{name}_slope",
         typed_kernel(kernel),
         (None, None, *[rule(i) for i in range(n)]),
         args=("given", "out", *args.split()),
-        accepts=FLOATING,
         strict=False,
         module=__name__,
         doc=f"The derivative of `{name}`, `times` in each argument, as `given` but near poles.",
@@ -484,11 +475,10 @@ poch, poch_slope = _gamma_product(
     lambda: poch_slope,
     "``gamma(z + m) / gamma(z)``.",
 )
-riemann_zeta_by_order = elementwise(
+riemann_zeta_by_order = real_elementwise(
     "riemann_zeta_by_order",
     typed_kernel(parameter_kernels.riemann_zeta_by_order),
     (lambda out, x, *, times: riemann_zeta_by_order(x, times=times + 1),),
-    accepts=FLOATING,
     doc="Derivative number `times` of Riemann's zeta function.",
 )
 zetac = _function("zetac", lambda out, x: riemann_zeta_by_order(x, times=1), doc="Riemann's zeta function minus 1.")
@@ -523,7 +513,7 @@ betaincinv = _function(
     double="value",
     doc="Inverse in x of `betainc`.",
 )
-betaincc = elementwise(
+betaincc = real_elementwise(
     "betaincc",
     named_kernel("betaincc", tail_kernels.upper_beta),
     (
@@ -532,7 +522,6 @@ betaincc = elementwise(
         lambda out, a, b, x: -beta_density(a, b, x),
     ),
     args=("a", "b", "x"),
-    accepts=FLOATING,
     doc="``1 - betainc(a, b, x)``.",
 )
 
@@ -570,7 +559,7 @@ def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
     return scipy.special.hyp1f1(a, b, x)
 
 
-hyp1f1 = elementwise(
+hyp1f1 = real_elementwise(
     "hyp1f1",
     named_kernel("hyp1f1", _hyp1f1),
     (
@@ -578,7 +567,6 @@ hyp1f1 = elementwise(
         in_double(lambda: hyp1f1, lambda out, a, b, x: a / b * hyp1f1(a + 1, b + 1, x), False),
     ),
     args=("a", "b", "x"),
-    accepts=FLOATING,
     doc="Confluent hypergeometric function 1F1.",
 )
 hyp2f1 = _function(
@@ -632,30 +620,27 @@ def _spherical_second(out: Any, n: Any, z: Any, *, kind: str) -> Operand:
     return (first * below + second * (n + 1) * spherical_slope(n + 1, z, kind=kind)) / (2 * n + 1)
 
 
-spherical_slope = elementwise(
+spherical_slope = real_elementwise(
     "spherical_slope",
     typed_kernel(_spherical_slope),
     (None, _spherical_second),
     args=("n", "z"),
-    accepts=FLOATING,
     smooth=(0,),
     doc="The derivative of `spherical_bessel`: a difference of neighboring orders, which needs no quotient by z.",
 )
-spherical_bessel = elementwise(
+spherical_bessel = real_elementwise(
     "spherical_bessel",
     typed_kernel(lambda n, z, *, kind: _spherical(n, z, kind)),
     (None, lambda out, n, z, *, kind: spherical_slope(n, z, kind=kind)),
     args=("n", "z"),
-    accepts=FLOATING,
     smooth=(0,),
     doc="Spherical Bessel function of whole order n, which carries no derivative.",
 )
-expn = elementwise(
+expn = real_elementwise(
     "expn",
     typed_kernel(lambda n, x: scipy.special.expn(_whole(n), x)),
     (None, _expn_dx),
     args=("n", "x"),
-    accepts=FLOATING,
     smooth=(0,),
     doc="Exponential integral En, of whole numbers n, which carry no derivative.",
 )
@@ -668,11 +653,10 @@ def _whole(n: Any) -> Any:
 
 
 def _integral(name: str, function: str, which: int, slope: Callable[..., Any], doc: str) -> Op:
-    return elementwise(
+    return real_elementwise(
         name,
         typed_kernel(lambda x: getattr(scipy.special, function)(x)[which]),
         (slope,),
-        accepts=FLOATING,
         module=__name__,
         doc=doc,
     )
@@ -692,11 +676,10 @@ sinhint = _integral("sinhint", "shichi", 0, lambda out, x: _over_x(sinh(x), x, 1
 coshint = _integral("coshint", "shichi", 1, lambda out, x: cosh(x) / x, "Hyperbolic cosine integral.")
 
 
-sinc = elementwise(
+sinc = real_elementwise(
     "sinc",
     lambda x: np.where(np.equal(x, 0), 1, in_single(elementary.sin, math.pi * x) / (math.pi * x)),
     (lambda out, x: _sinc_slope(x),),
-    accepts=FLOATING,
     doc="``sin(pi * x) / (pi * x)``, 1 at 0.",
 )
 

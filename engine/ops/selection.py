@@ -17,6 +17,10 @@ from engine.core.operands import Operand
 from engine.core.sparsity import ELEMENTWISE, GATHERS, collected
 from engine.ops.gather import add_at
 from engine.ops.shape import reshape
+from engine.runtime.buffer_pool import empty
+
+_AT_ONCE = 1 << 16
+"""Numbers whose positions are made long integers at once."""
 
 
 def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
@@ -48,9 +52,22 @@ def _scatter_abstract(values: Aval, positions: Aval, *, size: int, distinct: boo
     return Aval(None if values.shape is None else (*values.shape[:-1], size), values.dtype)
 
 
+def _gathered(x: Any, positions: Any, *, size: int, distinct: bool) -> np.ndarray:
+    if x.ndim > 1:
+        return x[..., positions]
+    if positions.ndim != 1 or positions.dtype == np.intp:
+        return x[positions]
+    # NumPy would make long integers of all at once
+    out = empty(positions.shape, x.dtype)
+    for first in range(0, len(out), _AT_ONCE):
+        part = slice(first, first + _AT_ONCE)
+        np.take(x, positions[part], out=out[part], mode="clip")
+    return out
+
+
 flat_gather_op = linear(
     "flat_gather_op",
-    lambda x, positions, *, size, distinct: x[positions] if x.ndim == 1 else x[..., positions],
+    _gathered,
     lambda ct, x, positions, **params: flat_scatter_op(ct, positions, **params),
     _gather_abstract,
     _batch,

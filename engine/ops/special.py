@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.dtypes import FLOATING, complex64, complex128, float16, float32, float64
-from engine.core.kinds import elementwise
+from engine.core.dtypes import complex64, complex128, float16, float32, float64
+from engine.core.kinds import elementwise, real_elementwise
 from engine.core.op import Op
 from engine.core.operands import Operand, operands
 from engine.core.structural import scale
@@ -101,32 +101,28 @@ def in_double(op: Callable[..., Any], partial: Callable[..., Any], of_value: boo
 
 # ---- error functions, normal distribution ----------------------------------------------------------------------------
 
-erf = elementwise(
+erf = real_elementwise(
     "erf",
     scipy_kernel("erf"),
     (lambda out, x: 2 / math.sqrt(math.pi) * exp(-square(x)),),
-    accepts=FLOATING,
     doc="Error function.",
 )
-erfc = elementwise(
+erfc = real_elementwise(
     "erfc",
     scipy_kernel("erfc"),
     (lambda out, x: -2 / math.sqrt(math.pi) * exp(-square(x)),),
-    accepts=FLOATING,
     doc="``1 - erf(x)``, accurate for large x.",
 )
-erfinv = elementwise(
+erfinv = real_elementwise(
     "erfinv",
     scipy_kernel("erfinv"),
     (lambda out, x: math.sqrt(math.pi) / 2 * exp(square(out)),),
-    accepts=FLOATING,
     doc="Inverse of the error function.",
 )
-ndtr = elementwise(
+ndtr = real_elementwise(
     "ndtr",
     scipy_kernel("ndtr"),
     (lambda out, x: 1 / math.sqrt(2 * math.pi) * exp(-0.5 * square(x)),),
-    accepts=FLOATING,
     doc="Distribution function of the standard normal distribution.",
 )
 ndtri_slope = slope_within(
@@ -139,11 +135,10 @@ ndtri_slope = slope_within(
     lambda x: scipy.special.ndtri(x),
     module=__name__,
 )
-ndtri = elementwise(
+ndtri = real_elementwise(
     "ndtri",
     scipy_kernel("ndtri"),
     (lambda out, x: ndtri_slope(out, x),),
-    accepts=FLOATING,
     doc="Inverse of `ndtr`: the quantiles of the standard normal distribution.",
 )
 
@@ -160,11 +155,10 @@ def erfcinv(x: Any) -> Operand:
     return -math.sqrt(0.5) * ndtri(0.5 * x)
 
 
-gaussian_integral = elementwise(
+gaussian_integral = real_elementwise(
     "gaussian_integral",
     typed_kernel(tail_kernels.gaussian_integral),
     (lambda out, x, *, times, sign: gaussian_integral(x, times=times + 1, sign=sign),),
-    accepts=FLOATING,
     doc="Derivative number `times` of `dawsn` (sign -1), or of ``sqrt(pi) / 2 * erfcx(x)`` (sign 1).",
 )
 dawsn_slope, dawsn_curve = slopes_within(
@@ -177,25 +171,22 @@ dawsn_slope, dawsn_curve = slopes_within(
     lambda x: scipy.special.dawsn(x),
     module=__name__,
 )
-dawsn = elementwise(
+dawsn = real_elementwise(
     "dawsn",
     scipy_kernel("dawsn"),
     (lambda out, x: dawsn_slope(out, x),),
-    accepts=FLOATING,
     doc="Dawson's integral: ``exp(-x ** 2)`` times the integral of ``exp(t ** 2)`` from 0 to x.",
 )
-fresnel_sin = elementwise(
+fresnel_sin = real_elementwise(
     "fresnel_sin",
     typed_kernel(lambda x: scipy.special.fresnel(x)[0]),
     (lambda out, x: sin(math.pi / 2 * square(x)),),
-    accepts=FLOATING,
     doc="Fresnel's integral of ``sin(pi / 2 * t ** 2)`` from 0 to x.",
 )
-fresnel_cos = elementwise(
+fresnel_cos = real_elementwise(
     "fresnel_cos",
     typed_kernel(lambda x: scipy.special.fresnel(x)[1]),
     (lambda out, x: cos(math.pi / 2 * square(x)),),
-    accepts=FLOATING,
     doc="Fresnel's integral of ``cos(pi / 2 * t ** 2)`` from 0 to x.",
 )
 
@@ -209,36 +200,32 @@ def _spence_dx(out: Any, x: Any) -> Operand:
     return where(near, series, log(away) / (1 - away))
 
 
-spence = elementwise(
+spence = real_elementwise(
     "spence",
     scipy_kernel("spence"),
     (_spence_dx,),
-    accepts=FLOATING,
     doc="Spence's integral (a dilogarithm): of ``log(t) / (1 - t)`` from 1 to x.",
 )
-expint = elementwise(
+expint = real_elementwise(
     "expint",
     typed_kernel(lambda x: np.where(np.less(x, 0), np.nan, scipy.special.expi(x))),
     (lambda out, x: exp(x) / x,),
-    accepts=FLOATING,
     doc="Exponential integral Ei: the principal value of the integral of ``exp(t) / t`` up to x (NaN for x < 0).",
 )
 
 
 # ---- gamma, beta, zeta -----------------------------------------------------------------------------------------------
 
-lgamma = elementwise(
+lgamma = real_elementwise(
     "lgamma",
     scipy_kernel("gammaln", lambda out, x: np.where(np.isneginf(out), np.inf, out)),  # SciPy's is -inf at -inf
     (lambda out, x: digamma(x),),
-    accepts=FLOATING,
     doc="Logarithm of the absolute value of the gamma function.",
 )
-digamma = elementwise(
+digamma = real_elementwise(
     "digamma",
     scipy_kernel("psi"),
     (lambda out, x: polygamma(ones_like(x), x),),
-    accepts=FLOATING,
     doc="""Derivative of `lgamma`.
 
     Its own derivative is a series (SciPy's ``zeta``) that costs some 20 times as much.
@@ -257,21 +244,19 @@ def _polygamma(a: Any, x: Any) -> np.ndarray:
     return out
 
 
-polygamma = elementwise(
+polygamma = real_elementwise(
     "polygamma",
     typed_kernel(_polygamma),
     (None, lambda out, a, x: polygamma(a + 1, x)),
     args=("a", "x"),
-    accepts=FLOATING,
     smooth=(0,),
     doc="Derivative number ``a`` (a whole number) of `digamma` at x. The order carries no derivative.",
 )
-zeta = elementwise(
+zeta = real_elementwise(
     "zeta",
     scipy_kernel("zeta"),
     (lambda out, x, q: zeta_grad_x(x, q), lambda out, x, q: -x * zeta(x + 1, q)),
     args=("x", "q"),
-    accepts=FLOATING,
     doc="Hurwitz zeta function: the sum of ``(q + n) ** -x`` over n.",
 )
 
@@ -300,7 +285,7 @@ def no_derivative(name: str, argument: str) -> Callable[..., Operand]:
     return rule
 
 
-zeta_grad_x = elementwise(
+zeta_grad_x = real_elementwise(
     "zeta_grad_x",
     typed_kernel(parameter_kernels.zeta_by_order),
     (
@@ -308,7 +293,6 @@ zeta_grad_x = elementwise(
         lambda out, x, q: -zeta(x + 1, q) - x * zeta_grad_x(x + 1, q),
     ),
     args=("x", "q"),
-    accepts=FLOATING,
     doc="Derivative of `zeta` in `x`.",
 )
 
@@ -331,7 +315,7 @@ def _gamma_density_dx(out: Any, a: Any, x: Any) -> Operand:
     return where(at_zero, gamma_density(a - 1, x) - out, out * ((a - 1 - away) / away))
 
 
-gamma_density = elementwise(
+gamma_density = real_elementwise(
     "gamma_density",
     typed_kernel(tail_kernels.gamma_density),
     (
@@ -339,25 +323,22 @@ gamma_density = elementwise(
         lambda out, a, x: _gamma_density_dx(out, a, x),
     ),
     args=("a", "x"),
-    accepts=FLOATING,
     doc="Derivative of `igamma` in x: ``x ** (a - 1) * exp(-x) / gamma(a)`` (DLMF 8.8.13).",
 )
 
 
-igamma = elementwise(
+igamma = real_elementwise(
     "igamma",
     scipy_kernel("gammainc"),
     (lambda out, a, x: igamma_grad_a(a, x), in_double(lambda: igamma, lambda out, a, x: gamma_density(a, x), False)),
     args=("a", "x"),
-    accepts=FLOATING,
     doc="Lower regularized incomplete gamma function P(a, x).",
 )
-igammac = elementwise(
+igammac = real_elementwise(
     "igammac",
     scipy_kernel("gammaincc"),
     (lambda out, a, x: -igamma_grad_a(a, x), lambda out, a, x: -gamma_density(a, x)),
     args=("a", "x"),
-    accepts=FLOATING,
     doc="Upper regularized incomplete gamma function Q(a, x) = 1 - P(a, x).",
 )
 
@@ -366,17 +347,16 @@ def _igamma_grad_a_dx(out: Any, a: Any, x: Any) -> Operand:
     return scale(gamma_density(a, x), log(x) - digamma(a))
 
 
-igamma_grad_a = elementwise(
+igamma_grad_a = real_elementwise(
     "igamma_grad_a",
     typed_kernel(tail_kernels.igamma_by_shape),
     (no_second_derivative("igamma, igammac", "`a`", "`x`"), _igamma_grad_a_dx),
     args=("a", "x"),
-    accepts=FLOATING,
     doc="Derivative of `igamma` in `a`.",
 )
 
 
-digamma_step_of = elementwise(
+digamma_step_of = real_elementwise(
     "digamma_step_of",
     typed_kernel(tail_kernels.digamma_step),
     (
@@ -386,7 +366,6 @@ digamma_step_of = elementwise(
         lambda out, end, start, a, d, *, times: polygamma((times + 1) * ones_like(a), a + d),
     ),
     args=("end", "start", "a", "d"),
-    accepts=FLOATING,
     strict=False,
     doc="Derivative number `times` of ``digamma(a + d) - digamma(a)`` in a, for those of both; exact for small d, too.",
 )
@@ -401,7 +380,7 @@ def digamma_step(a: Any, d: Any, times: int = 0, end: Any = None) -> Operand:
     return digamma_step_of(*terms, a, d, times=times)
 
 
-beta_density = elementwise(
+beta_density = real_elementwise(
     "beta_density",
     typed_kernel(tail_kernels.beta_density),
     (
@@ -410,12 +389,11 @@ beta_density = elementwise(
         lambda out, a, b, x: out * ((a - 1) / x - (b - 1) / (1 - x)),
     ),
     args=("a", "b", "x"),
-    accepts=FLOATING,
     doc="Derivative of `betainc` in x (DLMF 8.17.1).",
 )
 
 
-betainc = elementwise(
+betainc = real_elementwise(
     "betainc",
     scipy_kernel("betainc"),
     (
@@ -424,7 +402,6 @@ betainc = elementwise(
         lambda out, a, b, x: beta_density(a, b, x),
     ),
     args=("a", "b", "x"),
-    accepts=FLOATING,
     doc="Regularized incomplete beta function I_x(a, b).",
 )
 
@@ -436,12 +413,11 @@ def _betainc_grad(name: str, second: bool) -> Op:
         return scale(beta_density(a, b, x), logarithm + digamma_step(own, other))
 
     unknown = no_second_derivative("betainc", "`a` or `b`", "`x`")
-    return elementwise(
+    return real_elementwise(
         name,
         typed_kernel(lambda a, b, x: tail_kernels.betainc_by_shape(a, b, x, second)),
         (unknown, unknown, in_x),
         args=("a", "b", "x"),
-        accepts=FLOATING,
         module=__name__,
         doc=f"Derivative of `betainc` in `{'b' if second else 'a'}`.",
     )
@@ -473,15 +449,14 @@ def _over(y: Any, x: Any, sign: int) -> Operand:
 
 
 def _bessel(name: str, derivative: Callable[[Any, Any], Operand], doc: str) -> Op:
-    return elementwise(f"bessel_{name}", scipy_kernel(name), (derivative,), accepts=FLOATING, doc=doc)
+    return real_elementwise(f"bessel_{name}", scipy_kernel(name), (derivative,), doc=doc)
 
 
 bessel_i0 = _bessel("i0", lambda out, x: bessel_i1(x), "Modified Bessel function of the first kind, order 0.")
-bessel_scaled_by_x = elementwise(
+bessel_scaled_by_x = real_elementwise(
     "bessel_scaled_by_x",
     typed_kernel(tail_kernels.bessel_scaled),
     (lambda out, x, *, kind, order, times: bessel_scaled_by_x(x, kind=kind, order=order, times=times + 1),),
-    accepts=FLOATING,
     doc="Derivative number `times` of a scaled modified Bessel function of order 0 or 1.",
 )
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from engine.core.aval import Aval
 from engine.core.batching import axis_param
-from engine.core.dtypes import FLOATING, INEXACT
+from engine.core.dtypes import INEXACT
 from engine.core.expand_axes import expand_dims, squeeze
-from engine.core.kinds import check_dtype, elementwise, linear
+from engine.core.kinds import check_dtype, linear, real_elementwise
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import along
 from engine.core.structural import conj
@@ -64,7 +64,7 @@ def _variance(x: Any, axis: Axes, keepdims: bool) -> Any:
     return mean_kernel(np.square(_centered(_wide(x), axis)), axis=axis, keepdims=keepdims)
 
 
-length_sloped = elementwise(
+length_sloped = real_elementwise(
     "length_sloped",
     lambda ct, x, r, slope: np.multiply(np.broadcast_arrays(ct, slope)[0], part_of.kernel(x, r)),
     (
@@ -74,7 +74,6 @@ length_sloped = elementwise(
         None,
     ),
     args=("ct", "x", "r", "slope"),
-    accepts=FLOATING,
     doc="""``ct * part_of(x, r)``, the gradient of a function of a norm r, if `ct` changes by `slope` with r.
 
     Of a smooth function `ct` is 0 where r is, and its quotient by r is `slope` there (`engine.slopes`).

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.dtypes import FLOATING
-from engine.core.kinds import elementwise
+from engine.core.kinds import elementwise, real_elementwise
 from engine.core.operands import Operand
 from engine.core.structural import all_beyond
 from engine.ops.arithmetic import reciprocal, square
@@ -82,15 +81,14 @@ def _angle_slope_dx(out: Any, y: Any, x: Any) -> Operand:
     return (other - out) * (other + out)
 
 
-angle_slope = elementwise(
+angle_slope = real_elementwise(
     "angle_slope",
     _angle_slope,
     (lambda out, y, x: -2 * out * angle_slope(x, y), _angle_slope_dx),
     args=("y", "x"),
-    accepts=FLOATING,
     doc="``x / (x ** 2 + y ** 2)``, where the squares are out of range in units of the larger one.",
 )
-atan2 = elementwise(
+atan2 = real_elementwise(
     "atan2",
     elementary.arctan2,
     (
@@ -98,6 +96,5 @@ atan2 = elementwise(
         lambda out, y, x: -angle_slope(x, y),
     ),
     args=("y", "x"),
-    accepts=FLOATING,
     doc="Angle of the point (x, y), radians; the derivative at the origin is NaN.",
 )

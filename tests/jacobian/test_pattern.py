@@ -14,7 +14,8 @@ from engine.core.dtypes import float64
 from engine.core.kinds import linear
 from engine.core.sparsity import Sites
 from engine.core.trace import Trace, constant_value
-from engine.jacobian.structure.pattern import FULLEST, SMALL, Pattern, stacked
+from engine.jacobian.structure import pattern
+from engine.jacobian.structure.pattern import FULLEST, SMALL, Pattern, repetitions, stacked
 from engine.jacobian.structure.propagation import TooFullError, move_map, patterns
 from engine.jacobian.structure.row_independence import coupling
 from engine.ops.arithmetic import square
@@ -93,6 +94,30 @@ def test_transposed_and_stacked(shape: tuple[int, int]) -> None:
         np.testing.assert_array_equal(entries(p.transposed()), entries(p).T)
         np.testing.assert_array_equal(entries(stacked([p, several[2]])), np.vstack([entries(p), entries(several[2])]))
     np.testing.assert_array_equal(entries(stacked(several)), np.vstack([entries(p) for p in several]))
+
+
+@pytest.mark.parametrize("times", [2, 6])
+def test_what_is_alike_in_each_row_of_a_batch_is_kept_once(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pattern, "TABLE", 20)
+    tables = np.eye(3, 4, dtype=bool) | np.eye(3, 4, 1, dtype=bool), RNG.random((3, 4)) < 0.4
+    a, b = (Pattern.table(there, times) for there in tables)
+    whole, other = (np.kron(np.eye(times, dtype=bool), there) for there in tables)
+    again = lambda first: np.ravel(np.where(first < 0, -1, first + 3 * np.arange(times)[:, None]))  # noqa: E731
+    rows, labels = again(np.array([2, -1, 0, 0, 1])), again(np.array([1, -1, 1]))
+    taken = np.where((rows >= 0)[:, None], whole[rows], False)
+    merged = np.stack([whole[labels == k].any(axis=0) for k in range(3 * times)])
+    found = [
+        (a.union(b), whole | other),
+        (a.transposed(), whole.T),
+        (a.rows(rows), taken),
+        (a.merged(labels, 3 * times), merged),
+    ]
+    for got, expected in found:
+        assert np.array_equal(got.to_table(), expected) and np.array_equal(got.to_csr().toarray(), expected)
+        assert next(repetitions([got]))[0] == times
+    few = np.array([3 * times - 1, -1, 1])
+    assert np.array_equal(a.rows(few).to_table(), np.where((few >= 0)[:, None], whole[few], False))
+    assert not [*repetitions([Pattern.map(RNG.permutation(3 * times), 3 * times)])]
 
 
 def test_full_patterns_are_dense() -> None:

@@ -51,7 +51,8 @@ def test_gradients_do_not_walk_through_what_is_beside() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bad", "said"), [(HERE + 1j, "Cannot convert"), (["a"] * 4, "Cannot convert"), (None, "None")]
+    ("bad", "said"),
+    [(HERE + 1j, "Cannot"), (["a"] * 4, "Cannot"), (None, "None"), (tape_api.cast(HERE, "float32"), "expected")],
 )
 def test_a_plan_refuses_what_its_source_cannot_hold(bad: Any, said: str) -> None:
     tape, y, x = _recorded(choice, HERE)

@@ -58,7 +58,6 @@ REFUSED = {
         "initialized more than once",
     ),
 }
-WHOLE_HERE = ["lists", "handed", "looked at", "saved", "named", "unrolled", "changing"]
 CHANGING = (
     X + "asked = [y]\n" + TAIL + "    for i in range(2):\n        print(len(sess.run([asked, w], {x: data})[0]))\n"
     "        asked = [y, w]\n"

@@ -30,6 +30,8 @@ _MOST = TUNING.slice_concat_slices
 """Slices that may be made."""
 _LONG = TUNING.slice_concat_length
 """Numbers in a slice, on average, from which on it pays."""
+_LOOKED_AT, _PART = 1 << 16, 16
+"""Numbers from which on the first of so many parts is looked at before, which takes no more slices than all do."""
 
 Move = tuple[int, slice, slice]
 """Which vector, what of it, and where it goes."""
@@ -154,18 +156,17 @@ def _is_vector(aval: Aval) -> bool:
     return aval.is_static and len(aval.shape or ()) == 1
 
 
-def _moves(positions: Any, starts: Any) -> tuple[Move, ...] | None:
+def _moves(positions: Any, starts: Any, most: int = _MOST) -> tuple[Move, ...] | None:
     """The slices that put together what is at the positions in the joined vectors; None if they are too many."""
-    most = min(_MOST, len(positions) // _LONG)
-    if len(starts) > most:
+    most = min(most, len(positions) // _LONG)
+    part = positions[: len(positions) // _PART]
+    if len(starts) > most or (len(positions) > _LOOKED_AT and _moves(part, starts, most) is None):
         return None
     moves: list[Move] = []
     # by the vectors that they are in
-    within = (np.searchsorted(starts, positions, "right") - 1).astype(np.int16)
-    by_vector = np.argsort(within, kind="stable")
-    ends = np.cumsum(np.bincount(within, minlength=len(starts) - 1))
-    for k, (first, last) in enumerate(itertools.pairwise([0, *ends.tolist()])):
-        targets = by_vector[first:last]
+    within = np.searchsorted(starts.astype(positions.dtype), positions, "right").astype(np.int8)
+    for k in range(len(starts) - 1):
+        targets = np.flatnonzero(within == k + 1)
         sources = positions[targets] - starts[k]
         if not (sources[1:] >= sources[:-1]).all():
             turn = np.argsort(sources, kind="stable")

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from engine.core.sparsity import nowhere, numbers
 from engine.jacobian.planning.direction import Group, PlannedSweep
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern
@@ -132,6 +133,8 @@ class Decompression:
     ) -> None:
         self.path, self.rows, self.columns = path, rows, columns
         self.targets, self.sources, self.patterns, self.sweeps = targets, sources, patterns, sweeps
+        # that all sweeps give
+        self._numbers = 2 * sum([one.count * path.size(slot) for one in sweeps for slot in one.reads])
 
     def block(self, i: int, j: int, sparse_only: bool) -> Block:
         """The block of target i and source j; None if it is zero."""
@@ -139,7 +142,7 @@ class Decompression:
         columns = [p for p in self.columns if p.of == j]
         shape = self.path.size(self.path.targets[i]), self.path.size(self.path.sources[j])
         if 0 in shape and self.path.targets[i] in self.path.live:
-            return _in_csr_order([], np.zeros(0, np.int64), np.zeros(0, np.intp), shape)
+            return _in_csr_order([], [(numbers(0), numbers(0), numbers(0))], shape)
         if all(self.patterns[t][s].is_zero for t, _ in self._groups(rows) for s, _ in self._columns(columns)):
             return None
         return (None if sparse_only else self._whole_columns(rows, columns, i, j)) or self._scattered(
@@ -227,8 +230,7 @@ class Decompression:
         starts: list[int] = []
         end = 0
         shape = (self.path.size(self.path.targets[i]), self.path.size(self.path.sources[j]))
-        flat: list[np.ndarray] = []
-        positions: list[np.ndarray] = []
+        pieces: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         for t, part in self._groups(rows):
             for s, column in self._columns(columns):
                 if self.patterns[t][s].is_zero:
@@ -248,14 +250,8 @@ class Decompression:
                     position += first
                 if last != first:
                     position[negated] += last - first
-                # one array at a time: there may be many entries
-                place = np.multiply(row, shape[1], dtype=np.int64)
-                place += col
-                del row, col
-                flat.append(place)
-                positions.append(position)
-                del place, position
-        return _in_csr_order(results, _joined(flat, np.int64), _joined(positions, np.intp), shape)
+                pieces.append((row, col, position))
+        return _in_csr_order(results, pieces, shape)
 
     def _groups(self, rows: Sequence[IndexMap]) -> Iterator[tuple[int, IndexMap]]:
         return ((t, part) for part in rows for t, group in enumerate(self.targets) if group.slot == part.slot)
@@ -280,11 +276,9 @@ class Decompression:
         col = in_source if source.index is None else source.index[in_source]
         # the numbers that a seed gives are those of the other end
         seed, size, number = (in_target, sizes[1], col) if one.direction == "reverse" else (in_source, sizes[0], row)
+        position = number.astype(numbers(1, self._numbers).dtype)
         if one.count > 1:
-            position = np.multiply(seed if one.colors is None else one.colors[seed], size, dtype=np.intp)
-            position += number
-        else:
-            position = number.astype(np.intp)
+            position += np.multiply(seed if one.colors is None else one.colors[seed], size, dtype=position.dtype)
         if column.inner is None:
             assert sign is None
             return outer_row, col if column.outer is None else column.outer[col], position, None
@@ -293,10 +287,12 @@ class Decompression:
             _, place_of = column.indices(sizes[1])
             negated = sign[chosen[each]] != column.sign[which]
             return outer_row[each], place_of[which], position[each], negated
-        place = np.full(sizes[1], -1)
         inner, place_of = column.indices(sizes[1])
+        place = nowhere(sizes[1], self.path.size(self.path.sources[column.of]))
         place[inner] = place_of
         outer_col = place[col]
+        if len(inner) == sizes[1]:
+            return outer_row, outer_col, position, None
         kept = outer_col >= 0
         return outer_row[kept], outer_col[kept], position[kept], None
 
@@ -342,35 +338,31 @@ def _ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return np.arange(total) + np.repeat(starts - (ends - counts), counts)
 
 
-def _joined(arrays: list[np.ndarray], dtype: type) -> np.ndarray:
-    """The arrays one after the other. The list is empty afterwards, so that nobody holds what is not used any more."""
-    joined = arrays[0] if len(arrays) == 1 else np.concatenate([np.zeros(0, dtype), *arrays])
-    arrays.clear()
-    return joined
-
-
 def _ascending(numbers: np.ndarray, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     order = np.argsort(numbers, kind="stable")
     return numbers[order], entries[order]
 
 
 def _in_csr_order(
-    results: Sequence[Result], flat: np.ndarray, position: np.ndarray, shape: tuple[int, int]
+    results: Sequence[Result], pieces: list[tuple[np.ndarray, np.ndarray, np.ndarray]], shape: tuple[int, int]
 ) -> Scattered:
-    """A scatter that puts numbers that stand at each `position` to the place `flat` (row times columns plus column)."""
-    more = None
-    if not bool((flat[1:] > flat[:-1]).all()):
-        order = np.argsort(flat, kind="stable")
-        flat = flat[order]
-        position = position[order]
-        del order
-        new = flat[1:] != flat[:-1]
-        if not new.all():
-            new = np.concatenate([[True], new])
-            more = _ascending(position[~new], (np.cumsum(new) - 1)[~new])
-            position, flat = position[new], flat[new]
-    # what has no columns has no entries
-    ends = np.searchsorted(flat, np.arange(shape[0] + 1, dtype=np.int64) * shape[1])
-    flat %= max(shape[1], 1)
-    kind = np.int32 if max(shape[1], len(flat)) < 2**31 else np.int64
-    return Scattered(tuple(results), position, flat.astype(kind), ends.astype(kind), shape, more)
+    """A scatter of numbers that stand at each position to a row and a column; `pieces` have (row, column, position)."""
+    # those further left first: then nothing is left to be sorted, mostly
+    pieces.sort(key=lambda piece: int(piece[1][0]) - int(piece[0][0]) if len(piece[0]) else 0)
+    row, column, position = (of[0] if len(of) == 1 else np.concatenate(of) for of in zip(*pieces, strict=True))
+    pieces.clear()
+    # entries by their numbers in place of columns: none falls together with another
+    by_row = sparse.coo_array((position, (row, numbers(len(row)))), shape=(shape[0], len(row))).tocsr()
+    del row, position
+    whole = sparse.csr_array((by_row.data, column[by_row.indices], by_row.indptr), shape=shape)
+    del column, by_row
+    whole.sort_indices()
+    if whole.has_canonical_format:
+        return Scattered(tuple(results), whole.data, whole.indices, whole.indptr, shape)
+    # some entries are sums
+    position, ends = whole.data, whole.indptr
+    new = np.append(True, whole.indices[1:] != whole.indices[:-1])
+    new[ends[:-1][np.diff(ends) > 0]] = True
+    more = _ascending(position[~new], (np.cumsum(new) - 1)[~new])
+    ends = np.append(0, np.cumsum(new))[ends].astype(ends.dtype)
+    return Scattered(tuple(results), position[new], whole.indices[new], ends, shape, more)

@@ -377,4 +377,6 @@ def _transposed(positions: np.ndarray, size: int) -> tuple[tuple[int, ...], tupl
 
 
 def _distinct(positions: np.ndarray, size: int) -> bool:
-    return int(np.bincount(positions, minlength=1).max(initial=0)) <= 1 if size else True
+    met = np.zeros(size, bool)
+    met[positions] = True
+    return int(np.count_nonzero(met)) == len(positions)

@@ -22,7 +22,7 @@ from engine.jacobian.coloring.compression import color_columns
 from engine.jacobian.planning.cost import CALL, seed_times, with_seeds
 from engine.jacobian.planning.elimination import Chain, Sweep, chain_flops, plan_chain, stretch_flops
 from engine.jacobian.structure.path import Path
-from engine.jacobian.structure.pattern import Pattern
+from engine.jacobian.structure.pattern import TABLE, Pattern, repetitions
 from engine.runtime.lazy_scipy import sparse
 
 BRUTE_FORCE = 8
@@ -256,12 +256,16 @@ class DirectionAssignment:
             return np.where(there, 0, -1).astype(np.int32), 1
         if sweep.direction == "reverse":
             patterns = [p.transposed() for p in patterns]
+        # blocks that have no row in common take the same colors
+        repeated = sum([p.nnz for p in patterns]) > TABLE and next(repetitions(patterns), None)
+        times, blocks = repeated or (1, [])
+        patterns = [Pattern.table(b) for b in blocks] or patterns
         matrices = [p.to_csr() for p in patterns]
         whole = matrices[0] if len(matrices) == 1 else sparse.vstack(matrices, format="csr")
         # their transposes take as much memory
         del patterns, matrices
         coloring = color_columns(whole)
-        return (None, size) if coloring.count >= size else (coloring.colors, coloring.count)
+        return (None, size) if coloring.count >= size else (np.tile(coloring.colors, times), coloring.count)
 
     def _near(self, direction: str, ends: Sequence[int]) -> list[tuple[_Step, int, int]]:
         """The steps that a sweep from these ends makes, each with its products and sums (`cost.py`)."""

@@ -365,12 +365,13 @@ def _is_cheaper_than_ends(path: Path, sites: Sites, behind: _Candidate) -> bool:
     if behind.least == 0.0 or behind.assignment.fewest > _CROWDED:
         return False
     least = least_from_ends(path, behind.assignment, behind.rows, behind.columns)
-    if behind.least - behind.gathering > least:
+    # what is often equal must not differ by rounding: gathering is added to neither
+    if behind.assignment.least > least:
         return False
     # colors take much memory, too
     sites.forget()
     behind.decide()
-    return behind.time - behind.gathering <= least
+    return sum(p.time for p in behind.sweeps) <= least
 
 
 def _summed(path: Path, sites: Sites, candidates: Sequence[_Candidate], ways: Ways) -> _Candidate | None:

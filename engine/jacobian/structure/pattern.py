@@ -7,11 +7,14 @@ given the same indices.
 What keeps this cheap is the choice of form. A matrix in which each row depends on one column at most is a vector, and
 moving data about or scaling it only indexes that vector; the identity is not even stored. A matrix that is full, or too
 full for sparsity to be of use, is a word. And a small matrix is a table of bools, on which NumPy needs a microsecond
-where a sparse matrix takes SciPy a hundred.
+where a sparse matrix takes SciPy a hundred. So is one that stands again and again on the diagonal, as where each row of
+a batch is computed alike: it takes no more, however many rows there are.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,16 +46,16 @@ class Pattern:
         ``"zero"``; ``"dense"``; ``"map"``: row i has at most one entry, in column ``index[i]``; ``"csr"``.
     """
 
-    __slots__ = ("_csr", "_index", "_table", "_transposed", "form", "shape")
+    __slots__ = ("_csr", "_index", "_table", "_times", "_transposed", "form", "shape")
 
     def __init__(
-        self, form: str, shape: tuple[int, int], index: Any = None, csr: Any = None, table: Any = None
+        self, form: str, shape: tuple[int, int], index: Any = None, csr: Any = None, table: Any = None, times: int = 1
     ) -> None:
         self.form = form
         self.shape = shape
         self._index = index
         self._csr = csr
-        self._table = table
+        self._table, self._times = table, times
         self._transposed: Pattern | None = None
 
     # ---- making one ----------------------------------------------------------------------------------------------
@@ -94,17 +97,17 @@ class Pattern:
         return cls("csr", (rows, columns), csr=matrix)
 
     @classmethod
-    def table(cls, there: np.ndarray) -> Pattern:
-        """The entries of a small matrix of bools that are true."""
-        rows, columns = there.shape
-        entries = int(np.count_nonzero(there))
+    def table(cls, there: np.ndarray, times: int = 1) -> Pattern:
+        """The entries of a small matrix of bools that are true, which stands on the diagonal so many times."""
+        rows, columns = (times * size for size in there.shape)
+        entries = times * int(np.count_nonzero(there))
         if entries == 0:
             return cls.zero(rows, columns)
         if too_full(entries, rows, columns):
             return cls.dense(rows, columns)
         if entries <= rows and (lengths := np.count_nonzero(there, axis=1)).max() == 1:
-            return cls.map(np.where(lengths, there.argmax(axis=1), -1), columns)
-        return cls("csr", (rows, columns), table=there)
+            return cls.map(_repeated(np.where(lengths, there.argmax(axis=1), -1), times, there.shape[1]), columns)
+        return cls("csr", (rows, columns), table=there, times=times)
 
     # ---- what it is ----------------------------------------------------------------------------------------------
 
@@ -135,14 +138,14 @@ class Pattern:
         if self.form == "map":
             return self.shape[0] if self._index is None else int(np.count_nonzero(self._index >= 0))
         if self.form == "csr":
-            return int(self._csr.nnz if self._table is None else np.count_nonzero(self._table))
+            return int(self._csr.nnz if self._table is None else self._times * np.count_nonzero(self._table))
         return self.shape[0] * self.shape[1] if self.is_dense else 0
 
     def counts(self, axis: int) -> np.ndarray:
         """The number of entries of each row (axis 0) or column (axis 1)."""
         rows, columns = self.shape
         if self._table is not None:
-            return np.count_nonzero(self._table, axis=1 - axis)
+            return np.tile(np.count_nonzero(self._table, axis=1 - axis), self._times)
         if self.form == "csr":
             return np.diff(self._csr.indptr) if axis == 0 else np.bincount(self._csr.indices, minlength=columns)
         if self.form != "map":
@@ -156,7 +159,7 @@ class Pattern:
         """As a `scipy.sparse.csr_array` of bools, its columns ascending in each row."""
         rows, columns = self.shape
         if self._table is not None:
-            return _csr(np.nonzero(self._table)[1], np.concatenate([[0], np.cumsum(self.counts(0))]), self.shape)
+            return _csr(self.entries()[1], np.concatenate([[0], np.cumsum(self.counts(0))]), self.shape)
         if self.form == "csr":
             return self._csr
         if self.form == "map":
@@ -169,7 +172,7 @@ class Pattern:
 
     def to_table(self) -> np.ndarray:
         """As a matrix of bools."""
-        if self._table is not None:
+        if self._table is not None and self._times == 1:
             return self._table
         table = np.full(self.shape, self.is_dense)
         if self.form in ("map", "csr"):
@@ -179,11 +182,14 @@ class Pattern:
     def entries(self) -> tuple[np.ndarray, np.ndarray]:
         """The row and the column of each entry."""
         if self._table is not None:
-            rows, columns = np.nonzero(self._table)
+            ends = zip(np.nonzero(self._table), self._table.shape, strict=True)
+            rows, columns = (_repeated(index, self._times, size) for index, size in ends)
             return rows, columns
         if self.form == "map":
-            there = np.flatnonzero(self.index >= 0)
-            return there, self.index[there]
+            index = self.index
+            there = index >= 0
+            rows = numbers(len(index))
+            return (rows, index) if there.all() else (rows[there], index[there])
         count, width = self.shape
         rows, columns = np.arange(count), np.arange(width)
         if self.is_dense:
@@ -201,9 +207,11 @@ class Pattern:
         if self.form in ("zero", "dense") or self.is_identity:
             return Pattern(self.form, self.shape[::-1])
         if self._table is not None:
-            return Pattern.table(self._table.T)
+            return Pattern.table(self._table.T, self._times)
         if self._transposed is not None:
             return self._transposed
+        for times, (table,) in repetitions([self]):
+            return Pattern.table(table.T, times)
         transposed = Pattern.csr(self.to_csr().T.tocsr())
         transposed._transposed = self
         return transposed
@@ -221,6 +229,8 @@ class Pattern:
                 return merged
         if self.shape[0] * self.shape[1] <= TABLE:
             return Pattern.table(self.to_table() | other.to_table())
+        for times, (one, another) in repetitions([self, other]):
+            return Pattern.table(one | another, times)
         a, b = self.to_csr(), other.to_csr()
         if a.nnz == b.nnz and np.array_equal(a.indptr, b.indptr) and np.array_equal(a.indices, b.indices):
             # as of two numbers of a row that depend on the same elements
@@ -251,6 +261,15 @@ class Pattern:
         lengths = np.append(self.counts(0), 0)[index]
         if too_full(int(lengths.sum()), len(index), columns):
             return Pattern.dense(len(index), columns)
+        for times, (table,) in repetitions([self], len(index)):
+            first = _first_of(index, times, len(table))
+            if first is not None:
+                return Pattern.table(table[first] & (first >= 0)[:, None], times)
+        if self._table is not None:
+            height, width = self._table.shape
+            line, place = np.nonzero(self._table[index % height] & (index >= 0)[:, None])
+            found = _csr(place + index[line] // height * width, np.append(0, np.cumsum(lengths)), (len(index), columns))
+            return Pattern.csr(found)
         if self.is_dense:
             counts = np.concatenate([[0], np.cumsum(lengths)])
             full = np.tile(np.arange(columns), int(np.count_nonzero(lengths)))
@@ -281,6 +300,10 @@ class Pattern:
                 return one
         if count * self.shape[1] <= TABLE:
             return self._merged_in_table(labels, count)
+        for times, (table,) in repetitions([self], count):
+            first = _first_of(labels, times, count // times)
+            if first is not None:
+                return Pattern.table(Pattern.table(table).merged(first, count // times).to_table(), times)
         rows = np.flatnonzero(labels >= 0)
         groups = sparse.csr_array((np.ones(len(rows), bool), (labels[rows], rows)), shape=(count, self.shape[0]))
         matrix = groups @ self.to_csr()
@@ -304,9 +327,72 @@ class Pattern:
         merged[labels] = index
         return Pattern.map(merged, self.shape[1]) if np.array_equal(merged[labels], index) else None
 
+    def _block(self, times: int) -> np.ndarray | None:
+        """The matrix that stands on the diagonal so many times, and all entries are in; None if none does."""
+        rows, columns = (size // times for size in self.shape)
+        if self._table is not None:
+            return np.kron(np.eye(self._times // times, dtype=bool), self._table)
+        index = numbers(rows) if self.is_identity else np.full(rows, -1)
+        if self.form == "map" and not self.is_identity:
+            found = _first_of(self._index, times, columns)
+            if found is None or found.max(initial=-1) >= columns:
+                return None
+            index = found
+        elif self.form not in ("map", "zero"):
+            return None
+        block = np.zeros((rows, columns), bool)
+        block[np.flatnonzero(index >= 0), index[index >= 0]] = True
+        return block
+
     def through(self, link: Link) -> Pattern:
         """The pattern of an op's result, from the one of its operand and the link between the two."""
         return self.merged(link.operand, link.labels).rows(link.out)
+
+
+def repetitions(patterns: Sequence[Pattern], *lengths: int) -> Iterator[tuple[int, list[np.ndarray]]]:
+    """How often small matrices stand on the diagonals of all patterns, and these, which hold all entries.
+
+    The smallest come first. `lengths` are divided into as many parts.
+    """
+    if any(p.is_dense or (p.form == "csr" and p._table is None) for p in patterns):
+        return
+    most = math.gcd(*lengths, *[n for p in patterns for n in (p.shape if p._table is None else (p._times,))])
+    area = max([p.shape[0] * p.shape[1] for p in patterns])
+    for size in range(1, most // 2 + 1):
+        times = most // size
+        if area // times**2 > TABLE:
+            break
+        if most % size == 0:
+            found = [p._block(times) for p in patterns]
+            blocks = [b for b in found if b is not None]
+            if len(blocks) == len(patterns):
+                yield times, blocks
+
+
+def _repeated(first: np.ndarray, times: int, step: int) -> np.ndarray:
+    """The numbers again and again, each time so much higher; what is -1 stays that."""
+    if times == 1:
+        return first
+    kind = numbers(1, times * step).dtype
+    whole = first.astype(kind) + np.multiply(numbers(times), step, dtype=kind)[:, None]
+    if first.min(initial=0) < 0:
+        whole[:, first < 0] = -1
+    return whole.ravel()
+
+
+def _first_of(index: np.ndarray, times: int, step: int) -> np.ndarray | None:
+    """The first so many of some numbers, if the others are `_repeated` of them; else None."""
+    length = len(index) // times
+    first = index[:length]
+    # most that are not so show that soon
+    for count in (min(3, times), times):
+        before = index[: (count - 1) * length]
+        expected = before + step
+        if first.min(initial=0) < 0:
+            expected[before < 0] = -1
+        if not np.array_equal(index[length : count * length], expected):
+            return None
+    return first
 
 
 def too_full(entries: int, rows: int, columns: int) -> bool:

@@ -186,9 +186,11 @@ def _behind(
     """How a value, number `made`, consists of elements of sources: an index map for each source."""
     maps: dict[int, list[IndexMap]] = {}
     for slot, index in moved:
-        here = np.flatnonzero(index >= 0)
+        there, here = index >= 0, numbers(len(index))
+        if not there.all():
+            index, here = index[there], here[there]
         for index_map in columns[slot]:
-            positions = index[here]
+            positions = index
             if index_map.inner is not None or index_map.outer is not None:
                 inner, outer = index_map.indices(path.size(slot))
                 position = np.full(path.size(slot), -1, outer.dtype)
