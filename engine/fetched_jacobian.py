@@ -229,7 +229,7 @@ def _as_they_are(*arrays: Any) -> list[Any]:
 
 
 def _size(path: Path) -> int:
-    return sum(math.prod(x.aval.shape) for x in path.values if isinstance(x, Symbol))
+    return sum(math.prod(d or 0 for d in x.aval.shape or ()) for x in path.values if isinstance(x, Symbol))
 
 
 def _for_shapes(

@@ -90,6 +90,12 @@ class Traced(Recorded):
         super().__init__(*args, **kwargs)
         self._programs = _programs()
 
+    def __copy__(self) -> Traced:
+        made: Any = super().__copy__()
+        # it goes to other points
+        made._own = None, None
+        return made
+
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_programs": _programs(), "_now": None, "_next": None, "_own": (None, None)}
 

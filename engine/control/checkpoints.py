@@ -258,11 +258,12 @@ class Sweeps:
 
     def _add_rows(self, node: Node) -> None:
         axes = {_axis_behind(node, x, self.axis[id(x)]) for x in node.inputs if id(x) in self.axis}
-        if len(axes) > 1 or None in axes:
+        axis = axes.pop()
+        if axes or axis is None:
             raise _not_row_by_row(node)
         self._rows.append(node)
         for x in node.outputs:
-            self.axis[id(x)], self.level[id(x)] = axes.pop(), self._after(node.inputs)
+            self.axis[id(x)], self.level[id(x)] = axis, self._after(node.inputs)
 
     def axis_of(self, x: Any, node: Node) -> int | None:
         """Along which axis an operand of a node that makes rows has rows, if it has any."""

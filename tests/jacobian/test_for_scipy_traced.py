@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from typing import Any
 
 import numpy as np
@@ -195,3 +196,21 @@ def test_short_functions_are_traced_once_they_are_called_often(wrap: Any) -> Non
     g = p.jac(w)
     w[:] = 7.0
     np.testing.assert_allclose(p.jac([0.3, 0.5]), g)
+
+
+def test_views_of_a_program_are_at_points_of_their_own() -> None:
+    p = tf.for_scipy(lambda x: tf.reduce_sum(x**3), np.ones(2))
+    points(p, 40)
+    q, x, y = p.like(format="csr"), np.array([1.0, 2.0]), np.array([3.0, 5.0])
+    threads = []
+    for _ in range(3):
+        assert p.fun(x) == 9.0 and q.fun(y) == 152.0
+        np.testing.assert_array_equal(p.jac(x), 3 * x**2)
+        np.testing.assert_array_equal(q.jac(y).toarray()[0], 3 * y**2)
+        np.testing.assert_array_equal(q.hess(y).toarray(), np.diag(6 * y))
+        run = threading.Thread(target=lambda: threads.append((p.fun(2 * x), p.jac(2 * x))))
+        p.fun(x)
+        run.start()
+        run.join()
+        np.testing.assert_array_equal(p.jac(x), 3 * x**2)
+        assert threads[-1][0] == 72.0 and threads[-1][1].tolist() == [12.0, 48.0]

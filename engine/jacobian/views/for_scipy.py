@@ -592,7 +592,7 @@ class SciPyFunction(Shown):
             [np.zeros((m, n)) if b is None else np.reshape(b, (m, n)) for b, n in zip(row, sizes[1], strict=True)]
             for row, m in zip(blocks, sizes[0], strict=True)
         ]
-        return np.block(rows).astype(np.float64, copy=False)
+        return np.concatenate([np.concatenate(row, 1) for row in rows]).astype(np.float64, copy=False)
 
     def _sizes(self, square: bool) -> tuple[list[int], list[int]]:
         return self._widths if square else [y.size for y in self._here.values], self._widths
