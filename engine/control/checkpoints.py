@@ -73,7 +73,7 @@ def limited(name: str, max_bytes: Any) -> dict[str, Any]:
 
 
 class Checkpointed(Recipe):
-    """What another recipe makes of loops over the same steps, within a limit: a walk of a loop, or a derivative of one.
+    """Another recipe, made of loops over the same steps, within a limit: a walk of a loop, or a derivative of one.
 
     Its derivatives and batches, which are those of `whole`, keep the limit, too. A batch that does not is taken in
     parts.
@@ -171,7 +171,7 @@ class _Loop:
 
     @property
     def columns(self) -> tuple[Any, ...]:
-        """What it takes a row of in each step."""
+        """The operands of which it takes a row in each step."""
         return self.inputs[self.carries : self.carries + self.params["sequences"]]
 
     def keeping(self, rows: Sequence[int]) -> dict[str, Any]:
@@ -272,7 +272,7 @@ class Sweeps:
         return axis if axis >= 0 and 1 != self.steps == shape[axis] else None
 
     def _plan(self, sweep: int, out: bool) -> tuple[list[Any], list[Aval]]:
-        """What runs in a stretch, and what it makes with rows; with `out` also the results that the sweep gives."""
+        """The items of a stretch, and what these make with rows; with `out` also the results that the sweep gives."""
         wanted = {id(x) for x in self.closed.results if out and id(x) in self.axis and self.level[id(x)] == sweep}
         items: list[Any] = []
         rows: list[Aval] = []
@@ -314,7 +314,7 @@ class _Run:
         return [(self._made if id(x) in of.axis else self.values)[id(x)] for x in of.closed.results]
 
     def _evaluate(self, level: int) -> None:
-        """What is computed besides the loops, before a sweep."""
+        """Compute, before a sweep, all that is no loop and has no rows."""
         for node in self.of.rest:
             if self.of.level[id(node.outputs[0])] == level:
                 self._apply(node, [self.values[id(x)] for x in node.inputs], self.values)
