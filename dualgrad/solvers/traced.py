@@ -1,6 +1,6 @@
 """A Python function for SciPy that is run as Python once, then as a program.
 
-`Recorded` runs the function each time. Here a function of many ops that can be traced is, when it has been called;
+`Recorded` runs the function each time. Here one of many ops, or one that is called often, is traced if it can be;
 derivatives are made of the trace, and from then on a point costs one run of a program, which also gives what they need.
 """
 
