@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -21,6 +22,7 @@ from engine.core.value import dtype_of
 from engine.core.variable import read_variable, tracked_value, variable_handle
 from engine.jacobian.deferred_specialization import PathCopy, is_known
 from engine.jacobian.planning.plan import Options
+from engine.jacobian.second import compiled_gradient
 from engine.jacobian.structure.path import Path
 from engine.jacobian.views.evaluations import Derived, Evaluations, Make, Program, Recorded
 from engine.jacobian.views.unimplemented import check_all_implemented
@@ -29,6 +31,8 @@ from engine.runtime.cache import Cache
 from engine.runtime.errors import InvalidArgumentError
 from engine.symbolic import ancestors
 
+_FEW = 1 << 12
+"""Numbers in all that a function computes, whose gradient is computed with it: it costs no more than the calls."""
 _CAPACITY = 64
 """Combinations of shapes that a derivative is kept for."""
 
@@ -39,7 +43,8 @@ class Fetched(Evaluations):
     Beside the results, a run is asked for what the derivatives in use are computed from. So they cost no second
     evaluation. ``run(fetches, feed)`` does it as a session, with `feed` in each run, and further arguments fed to
     `arguments`. At each point `fetches` is evaluated, too, and left in `fetched`. ``held(handles)`` tells where
-    variables are held, and what they hold there.
+    variables are held, and what they hold there. A gradient of few numbers is computed in the run itself if that is
+    `in_trace`, which may get more nodes.
     """
 
     def __init__(
@@ -51,7 +56,9 @@ class Fetched(Evaluations):
         feed: Mapping[Any, Any] | None = None,
         fetches: Any = (),
         held: Callable[[Sequence[Any]], Sequence[Any]] | None = None,
+        in_trace: bool = False,
     ) -> None:
+        self._in_trace = in_trace
         self._ys, self._xs, self._arguments = ys, xs, list(arguments)
         self._call, self._always, self._fetches, self._held = run, dict(feed or {}), fetches, held
         self.fetched: Any = None
@@ -110,6 +117,8 @@ class Fetched(Evaluations):
 
     def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[np.ndarray]:
         """Feed a point, fetch the results. A keyword is the name of one of the tensors that arguments are fed to."""
+        if not (args or kwargs or self._arguments):
+            return self._results(self._xs, parts)
         # symbols of a plain trace have no names
         names = [getattr(t, "name", "").rpartition(":")[0] for t in self._arguments]
         if unknown := [key for key in kwargs if key not in names[len(args) :]]:
@@ -120,10 +129,13 @@ class Fetched(Evaluations):
         given = [*args, *[kwargs[name] for name in names[len(args) :] if name in kwargs]]
         if len(given) != len(names):
             raise InvalidArgumentError(f"for_scipy: expected {len(names)} further arguments; got {len(given)}")
-        self._feed = dict(zip([*self._xs, *self._arguments], [*parts, *given], strict=True))
+        return self._results([*self._xs, *self._arguments], [*parts, *given])
+
+    def _results(self, fed: Sequence[Any], arrays: Sequence[Any]) -> list[np.ndarray]:
+        self._feed = dict(zip(fed, arrays, strict=True))
         self._arrays = {}
-        *arrays, self.fetched = self._fetched([*self._ys, self._fetches], list(self._wanted.values()))
-        return [np.asarray(a) for a in arrays]
+        *found, self.fetched = self._fetched([*self._ys, self._fetches], list(self._wanted.values()))
+        return [np.asarray(a) for a in found]
 
     def derived(self, make: Make, options: Options, sparsity: Any, ends: Any = None) -> Derived:
         """The derivative at the point fed last."""
@@ -133,7 +145,11 @@ class Fetched(Evaluations):
             ys, xs = (self._ys, self._xs) if ends is None else ([self._ys[ends[0]]], self._xs)
             if ends is not None and ends[1] is not None:
                 xs = [self._xs[ends[1]]]
-            made = self._made.put(key, _derivative(_path(ys, xs), make, options, sparsity))
+            path = _path(ys, xs)
+            is_small = self._in_trace and make is compiled_gradient and is_known(path) and _size(path) <= _FEW
+            made = self._made.put(
+                key, _inlined(path, options) if is_small else _derivative(path, make, options, sparsity)
+            )
         tensors, derived_at = made
         return derived_at(self._kept(tensors))
 
@@ -198,6 +214,22 @@ def _derivative(
         return found, [pool[i] for i in found.captures]
 
     return [path.values[k] for k in copy.taken], derived_at
+
+
+def _inlined(path: Path, options: Options) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
+    """A gradient as further tensors of the trace."""
+    closed = compiled_gradient(path, options, None)
+    found = closed.inline(path.values[path.sources[0]].trace, [path.values[slot] for slot in closed.captures])
+    (row,) = closed.form
+    return [found[k] for k in row], lambda arrays: (_as_they_are, arrays)
+
+
+def _as_they_are(*arrays: Any) -> list[Any]:
+    return [arrays]
+
+
+def _size(path: Path) -> int:
+    return sum(math.prod(d or 0 for d in x.aval.shape or ()) for x in path.values if isinstance(x, Symbol))
 
 
 def _for_shapes(

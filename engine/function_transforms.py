@@ -720,6 +720,11 @@ def vmap(fun: Function, in_axes: Any = 0, out_axes: int = 0) -> Function:
 
             def batched(x: Any, axis: int) -> Any:
                 x = _boxed(x)
+                if shape_of(x) == ():
+                    raise ShapeError(
+                        "vmap: each argument, and each part of one that is a structure (a list, say), needs the axis "
+                        "of `in_axes`; got a number. Give np.array(numbers), or None in `in_axes`"
+                    )
                 moved = np.moveaxis(x, axis, 0) if axis else x
                 shape = shape_of(moved)
                 sizes.add(None if shape is None else shape[0])

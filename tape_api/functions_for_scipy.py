@@ -32,8 +32,8 @@ def for_scipy(
     ----------
     function : callable
         ``function(point, *args, **kwargs)``. It gives a scalar tensor (to minimize), or a tensor, or a structure
-        of them (residuals, constraints). It may branch on values. If it applies many ops and does not, and uses nothing
-        that could be another thing the next time, it is traced, and runs as a program from the second call on.
+        of them (residuals, constraints). It may branch on values. If it does not, and uses nothing that could be
+        another thing the next time, it is traced: at once if it applies many ops, else when it has been called often.
     x0 : array, tensor, variable, or structure of these
         An example point. SciPy's flat vectors are unpacked into tensors of its shapes and dtypes before they reach
         `function`. Numbers that are neither tensors nor arrays are float64. Complex numbers are two real ones each in

@@ -69,6 +69,7 @@ OTHERS: dict[str, dict[str, str]] = {
         "engine/compiler/passes/narrowing.py": "alone by_parts cells holders need numbers pieces reads rest",
         "engine/compiler/updates/update_loop.py": "_vectors",
         "engine/compiler/verify.py": "_held _lost",
+        "engine/control/checkpoints.py": "_made axis level",
         "engine/control/in_place.py": "own touched",
         "engine/core/function_tape.py": "composites current reads written",
         "engine/core/python_state.py": "_met",

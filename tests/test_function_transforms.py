@@ -159,6 +159,9 @@ def test_batches() -> None:
         x = Batched(tf.constant(batch), level)
         with pytest.raises(UnimplementedError, match="no argument of it"):
             t.grad(lambda p: np.sum(p * x))(X)
+    for numbers in ([1.0, 2.0], (1, 2), {"a": 1.0}, 3.0, [np.float64(1.0), np.ones(2)]):
+        with pytest.raises(ShapeError, match=r"vmap: each argument.* needs the axis of `in_axes`; got a number"):
+            t.vmap(lambda x: x)(numbers)
     with pytest.raises(ShapeError, match="one static number of elements; got 2, 3"):
         t.vmap(np.add)(X, X[:2])
 

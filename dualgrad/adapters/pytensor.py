@@ -34,9 +34,7 @@ def op(function: SciPyFunction) -> Any:
             return Apply(self, [as_tensor_variable(x).astype("float64") for x in given], [self._kind()])
 
         def perform(self, node: Any, given: Any, outputs: Any) -> None:
-            outputs[0][0] = np.asarray(
-                np.squeeze(self._compute(*given)) if self._kind is dscalar else self._compute(*given)
-            )
+            outputs[0][0] = np.asarray(self._compute(*given))
 
         def pullback(self, given: Any, outputs: Any, gradients: Any) -> list[Any]:
             return self._pulled(given, outputs, gradients)

@@ -54,6 +54,10 @@ def _options(name: str, method: Any, given: dict[str, Any]) -> dict[str, Any]:
         raise TypeError(f"{name}: got an unexpected argument {sorted(unknown)[0]!r}; it takes {', '.join(_OPTIONS)}")
     options: dict[str, Any] = {"method": method}
     options |= {key: Limit(n) for key, n in limited(name, given.get("max_bytes")).items()}
+    if method == "LSODA" and "max_bytes" in options:
+        raise InvalidArgumentError(
+            f"{name}: LSODA takes no `max_bytes`, for SciPy does not show its state; take solve_ivp with method='BDF'"
+        )
     for key in _OPTIONS:
         if given.get(key) is None:
             continue
@@ -306,13 +310,13 @@ def odeint(
     """
     if full_output:
         raise UnimplementedError("odeint: `full_output` is not given; see solve_ivp")
-    unknown = set(ignored) - {"Dfun", "col_deriv", "ml", "mu", "mxstep", "mxhnil", "mxordn", "mxords", "printmessg"}
-    if unknown:
-        raise TypeError(f"odeint: got an unexpected argument {sorted(unknown)[0]!r}")
     args = args if isinstance(args, (tuple, list)) else (args,)
     options: dict[str, Any] = {"rtol": 1.49012e-8, "atol": 1.49012e-8}
     options |= {k: v for k, v in (("rtol", rtol), ("atol", atol)) if v is not None}
-    options |= {"max_step": hmax or None, "first_step": h0 or None}
+    options |= {"max_step": hmax or None, "first_step": h0 or None, "max_bytes": ignored.pop("max_bytes", None)}
+    unknown = set(ignored) - {"Dfun", "col_deriv", "ml", "mu", "mxstep", "mxhnil", "mxordn", "mxords", "printmessg"}
+    if unknown:
+        raise TypeError(f"odeint: got an unexpected argument {sorted(unknown)[0]!r}")
     fun = func if tfirst else lambda t, y, *args: func(y, t, *args)
     flow = _Flow("odeint", fun, y0, args, _options("odeint", "LSODA", options))
     states = flow(as_value(t, flow.packed.dtype))

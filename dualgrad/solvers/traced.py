@@ -1,6 +1,6 @@
 """A Python function for SciPy that is run as Python once, then as a program.
 
-`Recorded` runs the function each time. Here a function of many ops that can be traced is, when it has been called;
+`Recorded` runs the function each time. Here one of many ops, or one that is called often, is traced if it can be;
 derivatives are made of the trace, and from then on a point costs one run of a program, which also gives what they need.
 """
 
@@ -30,7 +30,9 @@ from engine.runtime.cache import Cache
 from engine.runtime.errors import OpError
 
 FEWEST = 100
-"""Ops of a function that is worth tracing, if it calls no solver."""
+"""Ops of a function that is worth tracing at once, if it calls no solver."""
+_OFTEN = 32
+"""Points after which any other is."""
 _KEPT = 64
 
 
@@ -51,22 +53,24 @@ class _Program:
         self._closed: Cache[Any, ClosedFunction] = Cache(
             "programs for SciPy", _KEPT, key="the traced function; fetches, feeds"
         )
-        self.fetched = Fetched(outputs, inputs[:points], self._run, inputs[points:])
+        self.fetched = Fetched(outputs, inputs[:points], self._run, inputs[points:], in_trace=True)
         self.pairs, self.state = pairs, state
 
     def _run(self, fetches: Sequence[Any], feed: Mapping[Any, Any]) -> list[Any]:
-        wanted = [f for f in fetches if isinstance(f, Symbol)]
-        key = tuple(map(id, wanted)), tuple(map(id, feed))
+        key = tuple(map(id, fetches)), tuple(map(id, feed))
         closed = self._closed.get(key)
         if closed is None:
-            store = EagerState(self._variables)
+            store, wanted = EagerState(self._variables), [f for f in fetches if isinstance(f, Symbol)]
             closed = self._closed.put(key, ClosedFunction(self._trace, list(feed), wanted, store=store, owned=True))
         arrays = [np.asarray(a, p.aval.dtype.numpy, order="C") for p, a in feed.items()]
-        found = iter(closed.execute(arrays))
-        return [next(found) if isinstance(f, Symbol) else f for f in fetches]
+        found = list(closed.execute(arrays))
+        if len(found) == len(fetches):
+            return found
+        each = iter(found)
+        return [next(each) if isinstance(f, Symbol) else f for f in fetches]
 
 
-def _programs() -> Cache[Any, _Program | str]:
+def _programs() -> Cache[Any, _Program | str | int]:
     return Cache("functions for SciPy", _KEPT, key="the function; kinds of arguments; all that it sees is compared")
 
 
@@ -80,13 +84,20 @@ class Traced(Recorded):
 
     _now: Fetched | None = None
     _next: _Program | None = None
+    _own: tuple[Any, Any] = None, None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._programs = _programs()
 
+    def __copy__(self) -> Traced:
+        made: Any = super().__copy__()
+        # it goes to other points
+        made._own = None, None
+        return made
+
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_programs": _programs(), "_now": None, "_next": None}
+        return {**super().__getstate__(), "_programs": _programs(), "_now": None, "_next": None, "_own": (None, None)}
 
     def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[np.ndarray]:
         """Go to a point: by the program, or by Python."""
@@ -94,7 +105,7 @@ class Traced(Recorded):
         try:
             key = self._key(args, kwargs)
             program = self._programs.get(key)
-            if isinstance(program, _Program) and program.state != self._does():
+            if isinstance(program, _Program) and program.state is not (does := self._does()) and program.state != does:
                 program = None
         except (TypeError, Unknown):
             return super().evaluate(parts, args, kwargs)
@@ -102,11 +113,12 @@ class Traced(Recorded):
             self._last, self._next = (parts, args, kwargs), program
             return self._by_program()
         found = super().evaluate(parts, args, kwargs)
-        if program is None:
-            is_long = len(self._tape.nodes) >= FEWEST or not all(are_plain(n.params) for n in self._tape.nodes)
+        if program is None or isinstance(program, int):
+            nodes, count = self._tape.nodes, (program or 0) + 1
+            pays = count >= _OFTEN or len(nodes) >= FEWEST or not all(are_plain(n.params) for n in nodes)
             # if a derivative is asked for here, it is made of the trace: nothing is made twice
-            self._next = self._traced(parts, args, kwargs) if is_long else None
-            self._programs.put(key, self._next or "it is run each time")
+            self._next = self._traced(parts, args, kwargs) if pays else None
+            self._programs.put(key, self._next or ("it is run each time" if pays else count))
         return found
 
     def _does(self) -> Any:
@@ -117,8 +129,10 @@ class Traced(Recorded):
         """Go to the point by the program."""
         program: Any = self._next
         parts, args, kwargs = self._last
-        # this thread's own: others may be elsewhere
-        self._now, self.pairs = copy(program.fetched), program.pairs
+        if self._own[0] is not program:
+            # this thread's own: others may be elsewhere
+            self._own = program, copy(program.fetched)
+        self._now, self.pairs = self._own[1], program.pairs
         return self._now.evaluate(parts, [a._array for a in self._tensors(args, kwargs)], {})
 
     def _where(self) -> Fetched | None:
@@ -134,6 +148,8 @@ class Traced(Recorded):
 
     def _key(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """A key that is equal for arguments that one program serves."""
+        if not args and not kwargs:
+            return (), ()
         described = []
         for a in (*args, *[kwargs[k] for k in sorted(kwargs)]):
             a = self.argument(a)

@@ -15,7 +15,10 @@ import numpy as np
 from scipy import integrate
 
 from engine.control.checkpoints import cut
-from engine.runtime.errors import InvalidArgumentError, ResourceExhaustedError
+from engine.runtime.errors import ResourceExhaustedError
+
+_FEW = 8
+"""States of which none is spared for where the last stretch ended."""
 
 
 class Limit(int):
@@ -36,8 +39,6 @@ class Trajectory:
 
     def __init__(self, method: str, max_bytes: int, limit: Limit) -> None:
         self._kind, keep = getattr(integrate, method), self._keep
-        if self._kind is integrate.LSODA:
-            raise InvalidArgumentError("solve_ivp: SciPy does not show the state of LSODA; with `max_bytes` choose BDF")
 
         class Keeping(self._kind):  # type: ignore[misc, name-defined]
             def step(self) -> Any:
@@ -48,7 +49,8 @@ class Trajectory:
         self._times: list[float] = []
         self._kept: dict[int, Any] = {}
         self._stretches: dict[int, list[Any]] = {}
-        self._length, self._every, self._most = 1, 1, 0
+        self._ahead: tuple[int, Any] = -1, None
+        self._length, self._every, self._most, self._goes_on = 1, 1, 0, False
 
     def solution(self, end: float) -> integrate.OdeSolution:
         """The solution, now that the solver has come to its end."""
@@ -78,6 +80,8 @@ class Trajectory:
             )
         self._length = self._every = max((room - 3 * state) // (4 * row), 1)
         self._most = max((room - 2 * self._length * row) // state - 1, 2)
+        self._goes_on = self._most > _FEW
+        self._most -= self._goes_on
 
     def _copied(self, solver: Any) -> Any:
         made = copy(solver)
@@ -102,22 +106,35 @@ class Trajectory:
         """The interpolants of a stretch."""
         at = max(k for k in self._kept if k <= start)
         solver, made = self._copied(self._kept[at]), []
-        # what lies behind has been gone through
-        self._kept = {k: s for k, s in self._kept.items() if k <= at}
+        if at <= self._ahead[0] <= start:
+            # the stretch before was made last
+            (at, solver), self._ahead = self._ahead, (-1, None)
+            self._keep_also(at, solver)
         while at < start:
-            free, ahead = self._most - len(self._kept), (start - at) // self._length
+            free, ahead = self._free(at), (start - at) // self._length
             count = self._length * ((cut(ahead + 1, free) or 1) if free > 0 else ahead)
             for _ in range(count):
                 solver.step()
             at += count
             self._limit.again += count
-            if free > 0:
-                self._kept[at] = self._copied(solver)
+            self._keep_also(at, solver)
         for _ in range(min(self._length, len(self) - start)):
             solver.step()
             made.append(solver.dense_output())
         self._limit.again += len(made)
+        if self._goes_on:
+            self._ahead = start + len(made), solver
         return made
+
+    def _free(self, at: int) -> int:
+        """How many states may be kept behind a step, in place of later ones."""
+        return self._most - sum(k <= at for k in self._kept)
+
+    def _keep_also(self, at: int, solver: Any) -> None:
+        if at not in self._kept and self._free(at) > 0:
+            if len(self._kept) >= self._most:
+                del self._kept[max(self._kept)]
+            self._kept[at] = self._copied(solver)
 
 
 def _bytes_of(x: Any) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 
 from engine.choices import whole_of
 from engine.closed.function import ClosedFunction
-from engine.control.cond import differentiable, plus
+from engine.control.cond import differentiable
 from engine.core.aval import Aval
 from engine.core.kinds import PushedTogether, Together, general
 from engine.core.op import Op
@@ -59,6 +59,14 @@ class Recipe:
         """The nodes that a program computes in place of the op, if shapes are known; None if `run` does."""
         return self.closed_function(given) if self.knows(given) else None
 
+    def order(self, count: int) -> Sequence[int]:
+        """The order in which cotangents of operands are added up where some are the same."""
+        return range(count)
+
+    def within(self, recipe: Recipe) -> Recipe:
+        """A derivative or a batch of it, as it is run."""
+        return recipe
+
     def knows(self, given: Sequence[Aval]) -> bool:
         """Whether shapes, and the contents that are read, are known."""
         return all(a.is_static for a in given) and all(_is_known(given[i].value) for i in self.reads)
@@ -79,21 +87,27 @@ def _is_known(value: Any) -> bool:
 
 
 class _Pulled(Recipe):
-    """``(operands, cotangents of the results `given`) -> cotangents of the operands `wanted``` of another recipe."""
+    """``(operands, cotangents of the results `given`) -> cotangents of the operands `wanted``` of another recipe.
+
+    Behind them it is given what is known already of the cotangents of operands `seeded`.
+    """
 
     def __init__(
-        self, of: Recipe, count: int, wanted: Sequence[int], given: Sequence[int], whole: frozenset[int]
-    ) -> None:
+        self, of: Recipe, count: int, wanted: Sequence[int], given: Sequence[int], seeded: Sequence[int],
+        whole: frozenset[int],
+    ) -> None:  # fmt: skip
         super().__init__()
         self.of, self.count = of, count
-        self.wanted, self.given, self.whole = wanted, given, whole
+        self.wanted, self.given, self.seeded, self.whole = wanted, given, seeded, whole
         self.reads = of.reads
 
     def avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
         return tuple([Aval(given[i].shape, given[i].dtype) for i in self.wanted])
 
     def made(self, given: Sequence[Aval]) -> ClosedFunction:
-        return self.of.closed_function(given[: self.count]).pullback(self.wanted, self.given, (), self.whole)[0]
+        return self.of.closed_function(given[: self.count]).pullback(self.wanted, self.given, self.seeded, self.whole)[
+            0
+        ]
 
 
 class _Pushed(Recipe):
@@ -163,9 +177,11 @@ def _vjp(
     asked = [i for i in differentiable(operands) if wanted[i]]
     totals: list[Any] = [Zero(aval_of(x)) for x in operands]
     if asked and differentiated:
-        back = _Pulled(recipe, len(operands), asked, differentiated, whole_of(cts, differentiated))
-        for i, ct in zip(asked, deferred_op(*operands, *[cts[k] for k in differentiated], recipe=back), strict=True):
-            totals[i] = plus(previous[i], ct)
+        seeded = [i for i in asked if previous[i] is not None]
+        back = _Pulled(recipe, len(operands), asked, differentiated, seeded, whole_of(cts, differentiated))
+        given = [*[cts[k] for k in differentiated], *[previous[i] for i in seeded]]
+        for i, ct in zip(asked, deferred_op(*operands, *given, recipe=recipe.within(back)), strict=True):
+            totals[i] = ct
     return totals
 
 
@@ -175,7 +191,7 @@ def _jvp(tangents: Sequence[Any], outs: Any, *operands: Any, recipe: Recipe) -> 
     results: list[Any] = [Zero(aval_of(x)) for x in outs]
     if moving and targets:
         ahead = _Pushed(recipe, len(operands), moving, targets, whole_of(tangents, moving))
-        pushed = deferred_op(*operands, *[tangents[i] for i in moving], recipe=ahead)
+        pushed = deferred_op(*operands, *[tangents[i] for i in moving], recipe=recipe.within(ahead))
         for k, t in zip(targets, pushed, strict=True):
             results[k] = t
     return results
@@ -187,14 +203,14 @@ def _batch(
     recipe: Recipe = params["recipe"]
     if any(flags[i] for i in recipe.reads):
         raise UnimplementedError(f"{recipe!r}: what it reads (an axis, say) must be the same for the whole batch")
-    return op(*inputs, recipe=_AtOnce(recipe, flags))
+    return op(*inputs, recipe=recipe.within(_AtOnce(recipe, flags)))
 
 
 deferred_op = general(
     "deferred_op",
     lambda *operands, recipe: recipe.run(*operands),
     _abstract,
-    vjp=Together(_vjp),
+    vjp=Together(_vjp, lambda count, params: params["recipe"].order(count)),
     jvp=PushedTogether(_jvp),
     batch=_batch,
     type="PartitionedCall",

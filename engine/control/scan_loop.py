@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 
 from engine.choices import whole_of
-from engine.closed.function import ClosedFunction, build, with_fixed
+from engine.closed.function import ClosedFunction, build, plain, with_fixed
 from engine.compiler.ir.kernels import number_like
 from engine.control.checkpoints import Checkpointed, limited
 from engine.control.cond import differentiable, joined, plus
-from engine.control.deferred import deferred_op
+from engine.control.deferred import Recipe, deferred_op
 from engine.control.loop_kernels import length_of, row_of, scan_kernel
 from engine.control.saved_values import are_alike, values_of, worth_saving
 from engine.control.sparsity import scanned
@@ -197,14 +197,13 @@ def pulled_back(
     operands: Sequence[Any],
     history: Callable[[Sequence[int]], tuple[Any, Sequence[Any]]],
     backwards: bool = False,
-    history_cts: dict[int, Any] | None = None,
     steps: int | None = None,
     max_bytes: int | None = None,
 ) -> list[Any]:
     """Cotangents of a loop's operands, from those of the last carries, then of the stacked results.
 
     ``history(saved)`` gives something with a row per iteration, and the given carries at the start of all iterations,
-    behind them the values of all iterations; `history_cts` are cotangents of the former. `steps` is the number of
+    behind them the values of all iterations. `steps` is the number of
     iterations, if it is known; `max_bytes` a limit for the states that are kept: then `history` is asked for nothing
     but rows.
     """
@@ -218,23 +217,27 @@ def pulled_back(
     fixed = [i for i, path in zip(fixed, paths, strict=True) if path]
     if not live and not fixed:
         return totals
+    known = body, carries, sequences, live, fixed, given
     # under a limit, values are saved where they take no more than the carries
-    steps = steps if max_bytes is None else None
-    plan = _Plan.of(body, carries, sequences, live, fixed, given, history_cts or {}, steps, whole)
+    plan = _Plan.of(*known, steps if max_bytes is None else None, whole)
     length, saved = history(plan.saved if max_bytes is None else ())
     sums = [empty_sum(operands[i], length) if previous[i] is None else previous[i] for i in plan.summed]
     carried = [*[cts[k] for k in live], *sums]
-    own = [*[cts[r] for r in given[len(live) :]], *[history_cts[k] for k in plan.added if history_cts]]
+    own = [cts[r] for r in given[len(live) :]]
     start, step = carries + sequences, plan.step(aval_of(length))
     if max_bytes is None:
         rows = [length, *[operands[i] for i in plan.read], *saved, *own]
         params = {"body": step, "carries": len(carried), "sequences": len(rows), "backwards": not backwards}
         cotangents = scan_op(*carried, *rows, *operands[start:], **params)
     else:
-        given_ = *operands[:carries], length, *operands[carries:], *carried, *own
-        cotangents = deferred_op(
-            *given_, recipe=plan.within(max_bytes, carries, row_of(aval_of(length)), step, len(own), backwards)
+        # what is differentiated saves what it does without a limit: so the same numbers are added up in the same order
+        form = carries, row_of(aval_of(length)), len(own), backwards
+        recipe = step.derived(
+            ("within", max_bytes, steps, *form),
+            lambda: Checkpointed(plan.walk(*form), _Plan.of(*known, steps, whole).walk(*form), max_bytes),
         )
+        given_ = *operands[:carries], length, *operands[carries:], *carried, *own
+        cotangents = deferred_op(*given_, recipe=recipe)
     for i, ct in zip((*live, *plan.summed, *plan.mapped), cotangents, strict=True):
         if wanted[i]:
             totals[i] = ct if i in plan.summed else plus(previous[i], ct)
@@ -273,15 +276,13 @@ class _Plan:
     """The carries and values, and the sequences, that the reverse walk needs."""
     values: int
     """How many values there are, which are the last of these, and the last parameters of the reverse walk."""
-    added: list[int]
-    """The carries to the cotangents of which something is added at each step."""
     whole: frozenset[int]
     """The results in whose cotangents a zero is a number like others."""
 
     @classmethod
     def of(
         cls, body: ClosedFunction, carries: int, sequences: int, live: list[int], fixed: list[int], given: list[int],
-        history_cts: dict[int, Any], steps: int | None, whole: frozenset[int],
+        steps: int | None, whole: frozenset[int],
     ) -> _Plan:  # fmt: skip
         """The plan for the derivatives named."""
         start = carries + sequences
@@ -296,27 +297,20 @@ class _Plan:
         back = back.referring(range(start, len(body.parameters) + len(given)))
         saved = [*[k for k in range(carries) if back.uses(k)], *[numbers[id(x)] for x in values]]
         read = [i for i in range(carries, start) if back.uses(i)]
-        added = [k for k in live if k in history_cts]
-        return cls(body, back, start, live, mapped, summed, given, saved, read, len(values), added, whole)
+        return cls(body, back, start, live, mapped, summed, given, saved, read, len(values), whole)
 
-    def within(
-        self, max_bytes: int, carries: int, number: Aval, step: ClosedFunction, own: int, backwards: bool
-    ) -> Checkpointed:
-        """The walk that keeps few states."""
-        body, first = unsaved(self.body), len(self.back.parameters) - self.values
-
-        def make() -> Checkpointed:
-            keeping = saving(body, carries, self.saved) if self.saved else None
-            ends, read = (len(self.live) + len(self.summed), own), [i - carries for i in self.read]
-            needed = self.saved[: len(self.saved) - self.values], [p.aval for p in self.back.parameters[first:]]
-            loop = scan_op, body, carries, self.start - carries, number
-            return Checkpointed(*loop, keeping, step, ends, read, needed, backwards, max_bytes)
-
-        return step.derived(("within", max_bytes, own, backwards), make)
+    def walk(self, carries: int, number: Aval, own: int, backwards: bool) -> _Walk:
+        """The walk as a function of the numbers of steps, too."""
+        body = unsaved(self.body)
+        numbered = body.derived(("numbered", number), lambda: _numbered(body, carries, number))
+        keeping = saving(numbered, carries, self.saved) if self.saved else None
+        ends, read = (len(self.live) + len(self.summed), own), [i - carries for i in self.read]
+        step = self.step(Aval((None, *(number.shape or ())), number.dtype))
+        return _Walk(keeping, carries, self.start - carries + 1, step, ends, read, backwards)
 
     def step(self, length: Aval) -> ClosedFunction:
         """The body of the scan."""
-        parts = self.live, self.mapped, self.summed, self.given, self.added, self.saved
+        parts = self.live, self.mapped, self.summed, self.given, self.saved
         key = ("step", *map(tuple, parts), self.whole, row_of(length))
         return self.body.derived(key, lambda: self._step(length))
 
@@ -328,18 +322,59 @@ class _Plan:
         known = [p.aval for p in self.back.parameters]
         order += [*self.read, *self.saved[: len(self.saved) - self.values]]
         order += [*range(len(known) - self.values, len(known)), *range(cts + live, sums)]
-        first_added = len(order)
-        order += [None] * len(self.added) + [*range(self.start, count)]
-        others = iter([row_of(length), *[known[k] for k in self.added]])
+        order += range(self.start, count)
 
         def function(body: Any, values: Sequence[Any]) -> list[Any]:
             of = {i: x for i, x in zip(order, values, strict=True) if i is not None}
-            results = self.back.inline(body, [of.get(i) for i in range(len(known))])
-            for j, k in enumerate(self.added):
-                results[self.live.index(k)] = results[self.live.index(k)] + values[first_added + j]
-            return results
+            return self.back.inline(body, [of.get(i) for i in range(len(known))])
 
-        return build([next(others) if i is None else known[i] for i in order], function)
+        return build([row_of(length) if i is None else known[i] for i in order], function)
+
+
+def _numbered(body: ClosedFunction, carries: int, number: Aval) -> ClosedFunction:
+    """A body that is given the number of its step too, as the first row."""
+    first = body.trace.placeholder(number)
+    return ClosedFunction(
+        body.trace, [*body.parameters[:carries], first, *body.parameters[carries:]], body.results, body.nodes
+    )
+
+
+class _Walk(Recipe):
+    """``(carries, numbers of steps, sequences, captures, what the walk starts with) -> cotangents``, with all states.
+
+    `keeping` is the body that gives what the walk needs of each step behind its carries, `step` a step of the walk
+    back. `ends` says how many values the walk carries, and how many sequences it is given; `read` which sequences of
+    the loop it reads.
+    """
+
+    def __init__(
+        self, keeping: ClosedFunction | None, carries: int, sequences: int, step: ClosedFunction, ends: tuple[int, int],
+        read: Sequence[int], backwards: bool,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.keeping, self.step, self.ends, self.read = keeping, step, ends, read
+        self.ahead: dict[str, Any] = {"carries": carries, "sequences": sequences, "backwards": backwards}
+
+    def avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
+        return tuple([plain(r.aval) for r in self.closed_function(given).results])
+
+    def made(self, given: Sequence[Aval]) -> ClosedFunction:
+        return build(given, lambda _, values: self._pulled(values))
+
+    def order(self, count: int) -> Sequence[int]:
+        start, stop = self.ahead["carries"] + self.ahead["sequences"], count - sum(self.ends)
+        return [*range(start, stop), *range(stop, count)[::-1], *range(start)[::-1]]
+
+    def _pulled(self, values: Sequence[Any]) -> list[Any]:
+        (carried, own), carries = self.ends, self.ahead["carries"]
+        start, stop = carries + self.ahead["sequences"], len(values) - own
+        columns, captures = values[carries:start], values[start : stop - carried]
+        kept: Sequence[Any] = ()
+        if self.keeping is not None:
+            kept = scan_op(*values[: stop - carried], body=self.keeping, **self.ahead)[carries:]
+        rows = [columns[0], *[columns[1 + i] for i in self.read], *kept, *values[stop:]]
+        back = {"carries": carried, "sequences": len(rows), "backwards": not self.ahead["backwards"]}
+        return list(scan_op(*values[stop - carried : stop], *rows, *captures, body=self.step, **back))
 
 
 # ---- forward mode -------------------------------------------------------------------------

@@ -146,12 +146,10 @@ def _saving_vjp(
             return outs[count], [known[k] for k in needed]
         return _saved(operands, cond, unsaved(body), count, needed)
 
-    history_cts = {k: cts[first + j] for j, k in enumerate(saved)}
-    of_results = [*cts[:count], *cts[count + 1 : first]]
+    whole = _together(body, count, saved)
+    given = [*cts[:count], *cts[count + 1 :]]
     steps = iterations(cond, body, count, [aval_of(x) for x in operands], _MOST_COUNTED)
-    return pulled_back(
-        body, count, 0, wanted, previous, of_results, operands, history, history_cts=history_cts, steps=steps
-    )
+    return pulled_back(whole, count, 0, wanted, previous, given, operands, history, steps=steps)
 
 
 def _while_jvp(

@@ -46,6 +46,7 @@ _OTHER_EACH_TIME = frozenset(
 """Names that a function is not expected to do the same with; so are all with ``random`` in them."""
 _OF_FUNCTION = attrgetter("__code__", "__defaults__", "__kwdefaults__", "__dict__")
 _OF_PARTIAL = attrgetter("func", "args", "keywords", "__dict__")
+_OF_TRACED = lambda x: (x.python_function,)  # noqa: E731
 _ABSENT = None
 """Stands for a name that is not there, and for one that is nothing."""
 _MOST = 1 << 20
@@ -177,6 +178,8 @@ class _Look:
             return x.__name__, self.at(x.__self__)
         if isinstance(x, types.FunctionType):
             return self._function(x)
+        if _is_ours(type(x).__module__) and hasattr(x, "python_function"):
+            return Same(x), *map(self.at, self._parts_of(_OF_TRACED, x))
         if _is_known(x):
             return Same(x)
         raise Unknown

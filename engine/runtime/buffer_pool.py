@@ -53,15 +53,25 @@ which a finalizer may do in the middle of anything. Who has taken a block has it
 
 def take(size: int) -> PoolBlock:
     """Memory of at least so many bytes that nobody else uses until it is given back."""
+    block = _taken(size, 2 * size)
+    if block is None:
+        # in place of one that is a little too small, and of few sizes: growing ones do not pile up
+        _taken(size // 2, size)
+        block = PoolBlock(np.empty(size + -size % (1 << max(size.bit_length() - 3, 0)), np.uint8))
+    return block
+
+
+def _taken(least: int, most: int) -> PoolBlock | None:
+    """The block of such a size that was used last, if there is one."""
     for block in reversed(_spare):
-        if size <= block.memory.size <= 2 * size:
+        if least <= block.memory.size <= most:
             try:
                 _spare.remove(block)
             except ValueError:
                 # another thread was quicker
                 continue
             return block
-    return PoolBlock(np.empty(size, np.uint8))
+    return None
 
 
 def give_back(block: PoolBlock) -> None:

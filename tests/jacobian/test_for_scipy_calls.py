@@ -267,6 +267,30 @@ def test_a_number_as_the_unknown() -> None:
         assert optimize.brentq(p.fun, 0.0, 1.0) == pytest.approx(0.7390851332)
 
 
+def test_derivatives_at_many_numbers() -> None:
+    x = np.array([[1.0, 2.0, 3.0], [0.5, 4.0, -1.0]])
+    a = np.array([2.0, 3.0, 4.0])
+    for p in both(lambda x, tf: x**3 - 2.0, 1.0):
+        np.testing.assert_allclose(p.jac(x), 3 * x**2, rtol=1e-15)
+        np.testing.assert_allclose(p.hess(x), 6 * x, rtol=1e-15)
+        for options in ({}, {"fprime2": p.hess}):
+            np.testing.assert_allclose(optimize.newton(p.fun, x[0], fprime=p.jac, **options), 2 ** (1 / 3))
+    p = tf.for_scipy(lambda x, a, b: x**3 - a * b, 1.0)
+    found = optimize.newton(p.fun, x[0], fprime=p.jac, fprime2=p.hess, args=(a, 1.0))
+    np.testing.assert_allclose(found**3, a)
+    np.testing.assert_allclose(p.jac(x, np.stack([a, a]), 1.0), 3 * x**2)
+    branching = tf.for_scipy(lambda x: x**2 if x > 0 else x**3, 1.0, format="csr")
+    assert branching.jac(np.array([-1.0, 2.0])).tolist() == [3.0, 4.0]
+    assert branching.hess(np.array([-1, 2])).tolist() == [-6.0, 2.0]
+    v = tf.Variable(2.0, dtype=tf.float64)
+    p = tf.for_scipy(lambda x: v * x**2, 1.0)
+    assert p.jac(a).tolist() == [8.0, 12.0, 16.0]
+    v.assign(3.0)
+    assert p.jac(a).tolist() == [12.0, 18.0, 24.0] and p.jac(np.zeros(0)).shape == (0,)
+    with pytest.raises(InvalidArgumentError, match=r"jac at many numbers needs a function that gives one scalar"):
+        tf.for_scipy(lambda x: tf.stack([x, x]), 1.0).jac(a)
+
+
 @pytest.mark.parametrize("format", ["csr", "csc", "coo"])
 def test_a_sparse_gradient_serves_objectives_and_constraints(format: str) -> None:
     n = 8

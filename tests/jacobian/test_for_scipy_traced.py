@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ def steps(x: Any) -> Any:
 
 
 def is_traced(p: Any) -> bool:
-    return any(not isinstance(x, str) for x in p.evaluations._programs.values())
+    return any(not isinstance(x, (str, int)) for x in p.evaluations._programs.values())
 
 
 def points(p: Any, count: int = 4) -> None:
@@ -162,7 +163,54 @@ def test_hessians_of_loops_of_any_number_of_steps(loop: Any, format: Any, limit:
                 np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
 
 
-def test_short_functions_stay_python() -> None:
-    p = tf.for_scipy(lambda x: tf.reduce_sum(x**2), np.ones(2))
+@pytest.mark.parametrize("wrap", [lambda f: f, tf.function])
+def test_short_functions_are_traced_once_they_are_called_often(wrap: Any) -> None:
+    scales, v = [np.array(1.0)], tf.Variable(1.0, dtype=tf.float64)
+
+    def bumps(x: Any, a: float = 1.0) -> Any:
+        return tf.reduce_sum(tf.sin(x) ** 2 * v * a) * scales[0]
+
+    p, q = (tf.for_scipy(wrap(bumps), np.ones(2)) for _ in range(2))
+    rng = np.random.default_rng(0)
     points(p)
     assert not is_traced(p)
+    for i in range(60):
+        x = rng.normal(size=2)
+        q.evaluations._programs.clear()
+        for args in ((), (2.0,)):
+            a, b = ([r.fun(x, *args), r.fun_and_jac(x, *args), r.hess(x, *args)] for r in (p, q))
+            assert a[0] == b[0] == a[1][0] == b[1][0]
+            np.testing.assert_array_equal(a[1][1], b[1][1])
+            np.testing.assert_array_equal(a[2], b[2])
+            # what is handed out is the caller's
+            a[1][1][:] = np.nan
+        if i == 45:
+            v.assign(3.0)
+    assert is_traced(p) and not is_traced(q)
+    if wrap is not tf.function:
+        scales[0] = np.array(2.0)
+    x = np.array([0.3, 0.5])
+    np.testing.assert_allclose(p.fun(x), 3.0 * scales[0] * np.sum(np.sin(x) ** 2), rtol=1e-14)
+    np.testing.assert_allclose(p.jac(x), 3.0 * scales[0] * np.sin(2 * x), rtol=1e-13)
+    w = np.array([0.3, 0.5])
+    g = p.jac(w)
+    w[:] = 7.0
+    np.testing.assert_allclose(p.jac([0.3, 0.5]), g)
+
+
+def test_views_of_a_program_are_at_points_of_their_own() -> None:
+    p = tf.for_scipy(lambda x: tf.reduce_sum(x**3), np.ones(2))
+    points(p, 40)
+    q, x, y = p.like(format="csr"), np.array([1.0, 2.0]), np.array([3.0, 5.0])
+    threads = []
+    for _ in range(3):
+        assert p.fun(x) == 9.0 and q.fun(y) == 152.0
+        np.testing.assert_array_equal(p.jac(x), 3 * x**2)
+        np.testing.assert_array_equal(q.jac(y).toarray()[0], 3 * y**2)
+        np.testing.assert_array_equal(q.hess(y).toarray(), np.diag(6 * y))
+        run = threading.Thread(target=lambda: threads.append((p.fun(2 * x), p.jac(2 * x))))
+        p.fun(x)
+        run.start()
+        run.join()
+        np.testing.assert_array_equal(p.jac(x), 3 * x**2)
+        assert threads[-1][0] == 72.0 and threads[-1][1].tolist() == [12.0, 48.0]

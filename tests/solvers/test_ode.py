@@ -281,5 +281,20 @@ def test_adjoints_within_a_limit_have_the_same_bits(method: str, end: float) -> 
     assert " states kept, " in function.explain()
     with pytest.raises(ResourceExhaustedError, match="three states of the solver"):
         slopes(max_bytes=2_000)
-    with pytest.raises(InvalidArgumentError, match="does not show the state of LSODA"):
+    with pytest.raises(InvalidArgumentError, match="does not show its state"):
         T.grad(lambda y: solve_ivp(lambda t, y: -y, (0, 1), y, "LSODA", [1.0], max_bytes=9_000).y[0, 0])(np.ones(2))
+    with pytest.raises(InvalidArgumentError, match=r"odeint: LSODA takes no `max_bytes`.*take solve_ivp"):
+        odeint(lambda y, t: -y, np.ones(2), [0.0, 1.0], max_bytes=9_000)
+
+
+def test_gradients_of_gradients_within_a_limit_have_the_same_bits() -> None:
+    def loss(y: Any, **limit: Any) -> Any:
+        slope = lambda t, y: tf.sin(y[::-1]) - 0.1 * y * tf.cos(9.0 * t)  # noqa: E731
+        return tf.reduce_sum(solve_ivp(slope, (0.0, 2.0), y, t_eval=[1.0, 2.0], rtol=1e-6, **limit).y ** 2)
+
+    start = np.linspace(0.1, 1, 30)
+    found = []
+    for limit in ({}, {"max_bytes": 150_000}):
+        first = T.grad(lambda y, limit=limit: loss(y, **limit))
+        found.append(T.grad(lambda y, first=first: tf.reduce_sum(first(y) ** 2))(start))
+    np.testing.assert_array_equal(*found)

@@ -17,7 +17,7 @@ from engine.core.eager import EagerTensor
 from engine.core.op import Node
 from engine.core.python_state import State, Unknown, state_of
 from engine.core.tape import Tape, paused
-from engine.core.value import Value, aval_of, dtype_of
+from engine.core.value import Value, aval_of, dtype_of, shape_of
 from engine.core.variable import tracked_value
 from engine.jacobian.plan_cache import compiled_for
 from engine.jacobian.planning.plan import Options
@@ -29,7 +29,7 @@ from engine.numpy_api.manners import as_arrays
 from engine.ops import complexes
 from engine.ops.joining import stack
 from engine.ops.reduce import reduce_sum
-from engine.runtime.errors import SymbolicArrayError
+from engine.runtime.errors import SymbolicArrayError, UnimplementedError
 
 Make = Callable[..., ClosedFunction]
 Derived = tuple[ClosedFunction, list[Any]]
@@ -92,6 +92,10 @@ class Evaluations:
             given = [a[i] if flag else a for a, flag in zip(args, each, strict=True)]
             found.append(self.evaluate([part[i] for part in parts], given, kwargs))
         return [np.stack(results) for results in zip(*found, strict=True)]
+
+    def total(self, each: Sequence[bool], size: int) -> Evaluations:
+        """The sum over many points, which lie along the first axis of the point, and of `each` argument flagged."""
+        raise UnimplementedError("for_scipy: one point after another")
 
     def paths(self, target: int | None = None) -> Iterator[Path | None]:
         """The ways from points to the results, or to one of them, with what is known of them at every point.
@@ -167,14 +171,30 @@ class Recorded(Evaluations):
         """The results at many points at once, which lie along the first axis of each part."""
         given = [self.argument(a) for a in args]
         named = {key: self.argument(a) for key, a in kwargs.items()}
-        size = len(parts[0])
-        with paused(), batch_level() as level, as_arrays():
-            point = self._pack([Batched(EagerTensor(part), level) for part in parts])
-            given = [Batched(a, level) if flag else a for a, flag in zip(given, each, strict=True)]
-            found = [result_of(y, self._dtype) for y in nest.flatten(self._function(point, *given, **named))]
+        with paused():
+            found = self._at_once([EagerTensor(part) for part in parts], given, named, each, len(parts[0]))
+            return [np.asarray(x._array) for x in found]
+
+    def _at_once(
+        self, parts: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any], each: Sequence[bool], size: int
+    ) -> list[Any]:
+        with batch_level() as level, as_arrays():
+            point = self._pack([Batched(part, level) for part in parts])
+            given = [Batched(a, level) if flag else a for a, flag in zip(args, each, strict=True)]
+            found = [result_of(y, self._dtype) for y in nest.flatten(self._function(point, *given, **kwargs))]
             self.pairs = [self._is_real and dtype_of(y).is_complex for y in found]
-            inner: list[Any] = [unbatch(as_pairs(y), level, size) for y in found]
-            return [np.asarray(x._array) for x in inner]
+            return [unbatch(as_pairs(y), level, size) for y in found]
+
+    def total(self, each: Sequence[bool], size: int) -> Evaluations:
+        """The sum over many points, which lie along the first axis of the point."""
+
+        def summed(points: Any, *args: Any, **kwargs: Any) -> Any:
+            (found,) = self._at_once([points], args, kwargs, each, size)
+            if len(shape_of(found) or ()) != 1:
+                raise UnimplementedError("for_scipy: the function gives more than a number")
+            return reduce_sum(found)
+
+        return Recorded(summed, lambda parts: parts[0], self._dtype)
 
     def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[np.ndarray]:
         """Record the function at a point."""

@@ -79,6 +79,7 @@ class _Part(Evaluations):
 
 
 _MOST_ENTRIES = 100_000_000
+_FLOAT64 = np.dtype(np.float64)
 
 
 class _Here(threading.local):
@@ -266,8 +267,7 @@ class SciPyFunction(Shown):
             raise InvalidArgumentError(f"for_scipy: `x` must be real; got {x.dtype.name}")
         parts = zip(self._like, self._ends[:-1], self._ends[1:], strict=True)
         points = [x.T[:, a:b].reshape(-1, *shape).astype(dtype) for (shape, dtype), a, b in parts]
-        each = [self._is_one_number and _is_spread(np.shape(a), shape) for a in args]
-        args = [np.broadcast_to(a, shape).reshape(-1) if flag else a for a, flag in zip(args, each, strict=True)]
+        args, each = self._apart(args, shape)
         self.counts["fun"] += x.shape[1]
         try:
             found = self.evaluations.columns(points, args, kwargs, each)
@@ -281,6 +281,28 @@ class SciPyFunction(Shown):
         whole = self._with_complex(np.concatenate([y.reshape(len(y), -1) for y in found], 1).T.astype(np.float64))
         return whole.reshape(-1, *shape)
 
+    def _apart(self, args: Sequence[Any], shape: tuple[int, ...]) -> tuple[list[Any], list[bool]]:
+        """Further arguments, of which those that go with each of many numbers are rows; which ones do."""
+        each = [self._is_one_number and _is_spread(np.shape(a), shape) for a in args]
+        return [np.broadcast_to(a, shape).reshape(-1) if flag else a for a, flag in zip(args, each, strict=True)], each
+
+    def _of_each(self, method: str, x: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> np.ndarray:
+        """The first or second derivative of a function of one number at all numbers of an array: `newton` asks so."""
+        shape, points = np.shape(x), numbers_of(x, "for_scipy: `x`").reshape(-1)
+        args, each = self._apart(args, shape)
+        try:
+            total = self.evaluations.total(each, points.size)
+            like = np.zeros(points.size, self._like[0][1])
+            summed = SciPyFunction(total, [like], lambda parts: parts[0])
+            if method == "jac":
+                return summed.grad(points, *args, **kwargs).reshape(shape)
+            return summed.hessp(points, np.ones(points.size), *args, **kwargs).reshape(shape)
+        except (SymbolicArrayError, TypeError, UnimplementedError):
+            rows = [[a[i] if flag else a for a, flag in zip(args, each, strict=True)] for i in range(points.size)]
+            found = [getattr(self, method)(point, *row, **kwargs) for point, row in zip(points, rows, strict=True)]
+            self._require_scalar(f"{method} at many numbers")
+            return np.reshape(found, shape)
+
     def unpacked(self, x: Any) -> Any:
         """A flat vector (a solver's result) as arrays in the structure and of the shapes of the example point."""
         return self._pack(self._parts(self._checked(x)))
@@ -292,8 +314,10 @@ class SciPyFunction(Shown):
 
         In a sparse format the gradient is a sparse row, shape (1, n), as a constraint's must be beside other sparse
         ones, and a vector, shape (n,), wherever NumPy or SciPy ask for an array. Of a square one there are triangles
-        (see `hess`).
+        (see `hess`). A function of one number gives its derivative at all numbers of an array, in its shape, as `fun`.
         """
+        if self._is_one_number and np.size(x) != 1:
+            return self._of_each("jac", x, args, kwargs)
         return self._jacobian(self._go(x, args, kwargs), triangle)
 
     def _jacobian(self, here: _Here, triangle: Triangle | None = None) -> Any:
@@ -404,8 +428,10 @@ class SciPyFunction(Shown):
         """The Hessian of a scalar function at `x`, shape (n, n), symmetric to the bit, in the format asked for.
 
         With `triangle` what lies above the diagonal (``"lower"``) or below it (``"upper"``) is left out: solvers that
-        take one triangle read the other as further entries, or as none.
+        take one triangle read the other as further entries, or as none. Of many numbers it is as `jac`.
         """
+        if self._is_one_number and np.size(x) != 1:
+            return self._of_each("hess", x, args, kwargs)
         here = self._go(x, args, kwargs)
         self._require_scalar("hess")
         self.counts["hess"] += 1
@@ -481,6 +507,8 @@ class SciPyFunction(Shown):
 
     def _checked(self, x: Any) -> np.ndarray:
         """A copy of a point as a flat vector."""
+        if type(x) is np.ndarray and x.dtype is _FLOAT64 and x.size == self.x0.size:
+            return x.flatten()
         point = numbers_of(x, "for_scipy: `x`")
         if point.dtype.kind not in "fiu" or point.size != self.x0.size:
             raise InvalidArgumentError(
@@ -506,6 +534,9 @@ class SciPyFunction(Shown):
         return joined.asformat(found.format) if sparse.issparse(found) else joined
 
     def _parts(self, x: np.ndarray) -> list[np.ndarray]:
+        if len(self._like) == 1:
+            ((shape, dtype),) = self._like
+            return [x.reshape(shape).astype(dtype)]
         starts = zip(self._like, self._ends[:-1], self._ends[1:], strict=True)
         return [x[a:b].reshape(shape).astype(dtype) for (shape, dtype), a, b in starts]
 
@@ -561,7 +592,7 @@ class SciPyFunction(Shown):
             [np.zeros((m, n)) if b is None else np.reshape(b, (m, n)) for b, n in zip(row, sizes[1], strict=True)]
             for row, m in zip(blocks, sizes[0], strict=True)
         ]
-        return np.block(rows).astype(np.float64, copy=False)
+        return np.concatenate([np.concatenate(row, 1) for row in rows]).astype(np.float64, copy=False)
 
     def _sizes(self, square: bool) -> tuple[list[int], list[int]]:
         return self._widths if square else [y.size for y in self._here.values], self._widths
@@ -675,6 +706,8 @@ class SciPyODE(Shown):
 
 def _flat(arrays: Sequence[Any]) -> np.ndarray:
     """Arrays as one vector of float64 of its own."""
+    if len(arrays) == 1:
+        return np.array(arrays[0], np.float64).reshape(-1)
     return np.concatenate([np.zeros(0), *[np.reshape(a, -1) for a in arrays]]).astype(np.float64, copy=False)
 
 
