@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.op import Op
-from engine.executor.hidden import Hidden, Opaque, Writer, actual_of
+from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, opaque_if
 from engine.executor.loops import same_bits
 from engine.executor.vocabulary import filled, matmul, write
 from engine.ops.conv import conv_data_op, conv_filters_op, conv_op
@@ -36,13 +36,13 @@ _LARGEST_CONSTANT = 1 << 16
 def _alike(op: Op, rows: Callable[..., Any], recorder: Writer, *operands: Any, windows: Windows, stack: int) -> Hidden:
     """Rows for a convolution, if they compute what its kernel does."""
     numbers = [x for x in operands if x.dtype.kind not in "iu"]
-    if stack or {x.dtype.char for x in numbers} not in ({"f"}, {"d"}) or not all(x.flags.c_contiguous for x in numbers):
-        raise Opaque
+    opaque_if(
+        stack or {x.dtype.char for x in numbers} not in ({"f"}, {"d"}) or not all(x.flags.c_contiguous for x in numbers)
+    )
     with one_thread():
         # as the kernel does for so few numbers
         result: Any = rows(recorder, *[_dims(x) if x.dtype.kind in "iu" else x for x in operands], windows)
-    if not same_bits(result.actual, op.kernel(*map(actual_of, operands), windows=windows, stack=stack)):
-        raise Opaque
+    opaque_if(not same_bits(result.actual, op.kernel(*map(actual_of, operands), windows=windows, stack=stack)))
     return result
 
 
@@ -57,13 +57,11 @@ def _laid_out(recorder: Writer, x: Any, outputs: int, size: Sequence[int], windo
     rank, channels = len(size), x.shape[-1]
     images, counts = math.prod(x.shape[: -rank - 1]), [s.number for s in along]
     height, width = images * math.prod(counts), math.prod(size) * channels
-    if not 0 < height * width <= _MOST or rows_at_once(height, width, outputs) < height:
-        raise Opaque
+    opaque_if(not 0 < height * width <= _MOST or rows_at_once(height, width, outputs) < height)
     data = x.reshape(images, *x.shape[-rank - 1 :])
     expected = windows_as_rows(actual_of(data), size, windows, along)
     if not isinstance(data, Hidden):
-        if expected.nbytes > _LARGEST_CONSTANT:
-            raise Opaque
+        opaque_if(expected.nbytes > _LARGEST_CONSTANT)
         return expected
     if is_pointwise(size, windows, along):
         return data.reshape(height, width)  # type: ignore[attr-defined]
@@ -79,15 +77,13 @@ def _laid_out(recorder: Writer, x: Any, outputs: int, size: Sequence[int], windo
         shown = shown.transpose(*range(1 + rank, 2 + 2 * rank), *range(1 + rank))
     laid: Any = recorder.copy(shown, np.array(shown.actual, order="C"))
     laid = laid.reshape(width, height).T if by_tap else laid.reshape(height, width)
-    if laid.strides != expected.strides:
-        raise Opaque
+    opaque_if(laid.strides != expected.strides)
     return laid
 
 
 def _conv(recorder: Writer, x: Any, w: Any, windows: Windows) -> Hidden:
     rank, (*size, channels, outputs) = len(windows.strides), w.shape
-    if x.shape[-1] != channels:
-        raise Opaque
+    opaque_if(x.shape[-1] != channels)
     along = spans(f"conv{rank}d", x.shape[-rank - 1 : -1], size, windows)
     rows = _laid_out(recorder, x, outputs, size, windows, along)
     product: Any = matmul(recorder, rows, w.reshape(math.prod(size) * channels, outputs))
@@ -96,8 +92,7 @@ def _conv(recorder: Writer, x: Any, w: Any, windows: Windows) -> Hidden:
 
 def _filters(recorder: Writer, x: Any, wanted: tuple[int, ...], ct: Any, windows: Windows) -> Hidden:
     rank, (*size, channels, outputs) = len(windows.strides), wanted
-    if x.shape[-1] != channels:
-        raise Opaque
+    opaque_if(x.shape[-1] != channels)
     along = spans(f"conv{rank}d", x.shape[-rank - 1 : -1], size, windows)
     rows = _laid_out(recorder, x, outputs, size, windows, along)
     product = matmul(recorder, rows.T, ct.reshape(rows.shape[0], outputs))
@@ -107,16 +102,14 @@ def _filters(recorder: Writer, x: Any, wanted: tuple[int, ...], ct: Any, windows
 
 def _data(recorder: Writer, wanted: tuple[int, ...], w: Any, ct: Any, windows: Windows) -> Hidden:
     rank, (*size, channels, outputs) = len(windows.strides), w.shape
-    if wanted[-1] != channels:
-        raise Opaque
+    opaque_if(wanted[-1] != channels)
     space = wanted[-rank - 1 : -1]
     along = spans(f"conv{rank}d", space, size, windows)
     turned = turned_windows(windows, size, along, channels, outputs)
     if turned is not None:
         return _conv(recorder, ct, w[(slice(None, None, -1),) * rank].swapaxes(-1, -2), turned)
     images, height, width = math.prod(ct.shape[: -rank - 1]), ct.size // max(outputs, 1), math.prod(size) * channels
-    if not 0 < height * width <= _MOST_ADDED:
-        raise Opaque
+    opaque_if(not 0 < height * width <= _MOST_ADDED)
     points, matrix = ct.reshape(height, outputs), w.reshape(width, outputs)
     if is_pointwise(size, windows, along):
         product: Any = matmul(recorder, points, matrix.swapaxes(-1, -2))

@@ -16,7 +16,7 @@ import numpy as np
 
 from engine.compiler.passes.inplace_scatter import write_entries
 from engine.core.op import Op
-from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, ref_of
+from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, opaque_if, ref_of
 from engine.executor.refs import Ref, Row
 from engine.executor.vocabulary import filled, placed, put
 from engine.ops.cross_entropy import entropy_of, less_one_hot, sparse_softmax_cross_entropy_op
@@ -54,8 +54,7 @@ def _row(
     What is put or added is so in the order of the indices. `seen`: earlier rows have looked at them.
     """
     adds, into = loop.startswith("add"), loop.startswith(("add", "put"))
-    if indices.dtype not in _INDICES or whole.dtype != parts.dtype or (adds and whole.dtype.char not in "fd"):
-        raise Opaque
+    opaque_if(indices.dtype not in _INDICES or whole.dtype != parts.dtype or (adds and whole.dtype.char not in "fd"))
     own = len(indices.shape) - batch
     before = range(batch, at)
     # what lies within a row is taken with it
@@ -137,8 +136,7 @@ def _entries(recorder: Writer, indices: Any, shape: Sequence[int], batch: int) -
     depth = indices.shape[-1]
     sizes = shape[batch : batch + depth]
     whole = math.prod(sizes)
-    if not depth or indices.dtype not in _INDICES or whole > np.iinfo(indices.dtype).max:
-        raise Opaque
+    opaque_if(not depth or indices.dtype not in _INDICES or whole > np.iinfo(indices.dtype).max)
     together = (*shape[:batch], whole, *shape[batch + depth :])
     if depth == 1:
         return indices[..., 0], together, False
@@ -226,8 +224,7 @@ def _add_at(recorder: Writer, x: Any, values: Any, positions: Any, *, size: int,
 def _indexed_axis(spec: Any, lead: int) -> int:
     """The axis of which an index takes one entry that only a run knows, and nothing of others."""
     items = [item for item in spec if item is not ...] if spec[-1:] == (...,) else [*spec]
-    if items.count(OPERAND) != 1 or any(item not in (OPERAND, FULL) for item in items):
-        raise Opaque
+    opaque_if(items.count(OPERAND) != 1 or any(item not in (OPERAND, FULL) for item in items))
     return int(lead + items.index(OPERAND))
 
 
@@ -296,8 +293,7 @@ def _write_entries(recorder: Writer, x: Any, indices: Any, updates: Any) -> Hidd
 
 
 def _gather_last(recorder: Writer, params: Any, indices: Any, *, batch_dims: int = 0) -> Hidden:
-    if batch_dims or indices.shape[-1] != 1 or indices.size != 1:
-        raise Opaque
+    opaque_if(batch_dims or indices.shape[-1] != 1 or indices.size != 1)
     return _taken(
         recorder, "rows", gather_last_op.kernel(actual_of(params), actual_of(indices)), params, indices[..., 0], 0
     )

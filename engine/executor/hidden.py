@@ -18,6 +18,12 @@ class Opaque(Exception):
     """A kernel asks for something that cannot be written as rows."""
 
 
+def opaque_if(asked: object) -> None:
+    """Raise Opaque if something is asked for that rows cannot say."""
+    if asked:
+        raise Opaque
+
+
 class Writer(Protocol):
     """The writer of rows (`engine.executor.recorder.Recorder`)."""
 

@@ -17,7 +17,7 @@ from engine.compiler.passes.outer_sum import outer_sum
 from engine.core.op import Op
 from engine.core.structural import all_beyond
 from engine.executor.extension import executor
-from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, as_array, in_c_order, ref_of
+from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, as_array, in_c_order, opaque_if, ref_of
 from engine.executor.loops import loop_of, reduces_alike
 from engine.executor.own_loops import LOOPS
 from engine.executor.refs import Ref
@@ -52,8 +52,7 @@ def _gufunc(
     ufunc = getattr(getattr(np.linalg, "_umath_linalg", None), name, None)
     if ufunc is None or len({x.dtype for x in inputs}) > 1 or not all(np.size(actual_of(x)) for x in inputs):
         raise Opaque
-    if any(np.ndim(actual_of(x)) < core for x, core in zip(inputs, cores, strict=False)):
-        raise Opaque
+    opaque_if(any(np.ndim(actual_of(x)) < core for x, core in zip(inputs, cores, strict=False)))
     resolved = loop_of(ufunc, tuple([x.dtype for x in inputs]))
     reals = function(*[actual_of(x) for x in inputs])
     several = reals if isinstance(reals, tuple) else (reals,)
@@ -64,8 +63,7 @@ def _gufunc(
     dims = (*refs[0].shape[-1:], *refs[1].shape[-1:]) if len(inputs) > 1 else refs[0].shape[-1:]
     row = core_row(with_threads(*resolved[0]), refs, cores, dims, len(made))
     arrays = list(zip(refs, [as_array(actual_of(x)) for x in inputs], strict=False))
-    if len(made) == 1 and not reduces_alike([row], arrays, reals):
-        raise Opaque
+    opaque_if(len(made) == 1 and not reduces_alike([row], arrays, reals))
     (recorder.add_checked if refuses else recorder.add)(row)
     return tuple(made) if isinstance(reals, tuple) else made[0]
 
@@ -83,11 +81,9 @@ def _cofactor(recorder: Writer, x: Any) -> Hidden:
     if is_small(x, most=MOST_COFACTORS):
         small: Hidden = cofactor.kernel(x)
         return small
-    if x.dtype.char not in "fd":
-        raise Opaque
+    opaque_if(x.dtype.char not in "fd")
     condition, inverse = conditions(x)
-    if not all_beyond(condition, largest_condition(x.dtype)):
-        raise Opaque
+    opaque_if(not all_beyond(condition, largest_condition(x.dtype)))
     return cofactors_of(x, inverse)
 
 
@@ -102,8 +98,7 @@ def _diagonal_of(recorder: Writer, matrix: Any, count: int, offset: int) -> Hidd
 
 
 def _with_diagonal(recorder: Writer, matrix: Any, d: Any, offset: int) -> Hidden:
-    if d.dtype != matrix.dtype:
-        raise Opaque
+    opaque_if(d.dtype != matrix.dtype)
     if d.size:
         part = _diagonal_of(recorder, matrix, d.shape[-1], offset)
         part.actual[...] = actual_of(d)
@@ -156,8 +151,7 @@ def _triangular_solve(
         small: Hidden = triangular_solve_op.kernel(matrix, rhs, lower=lower, adjoint=adjoint)
         return small
     params = {"lower": lower, "adjoint": adjoint}
-    if matrix.dtype.char not in "fd" or rhs.dtype != matrix.dtype or not rhs.size or not _has_trtrs():
-        raise Opaque
+    opaque_if(matrix.dtype.char not in "fd" or rhs.dtype != matrix.dtype or not rhs.size or not _has_trtrs())
     if takes_one_thread(factoring(matrix, rhs), TUNING.one_thread):
         raise Opaque  # a row cannot tell SciPy's BLAS, which has this function, to take one
     loop = f"trtrs_{matrix.dtype.char}_of_{'lower' if lower else 'upper'}{'_adjoint' if adjoint else ''}"
@@ -199,8 +193,7 @@ def _outer_sum(recorder: Writer, *operands: Any, aval: Any, turned: Sequence[tup
         for k, (left, right) in enumerate(turned)
     ]
     forms = {tuple([(x.shape, x.strides) for x in pair]) for pair in pairs}
-    if not 0 < real.size <= _LARGEST_OUTER or not all(_is_outer(real.dtype, *form) for form in forms):
-        raise Opaque
+    opaque_if(not 0 < real.size <= _LARGEST_OUTER or not all(_is_outer(real.dtype, *form) for form in forms))
     if start:
         out: Any = recorder.elementwise((f"copy_{real.itemsize}",), refs[:1], real)
     else:

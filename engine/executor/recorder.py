@@ -18,7 +18,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from engine.executor.broadcasts import made_long
-from engine.executor.hidden import Hidden, Opaque, is_readable, offset_in
+from engine.executor.hidden import Hidden, Opaque, is_readable, offset_in, opaque_if
 from engine.executor.loops import loop_of, replaced
 from engine.executor.own_loops import LOOPS
 from engine.executor.reductions import added_rows, reduce
@@ -127,8 +127,7 @@ class Recorder:
         if result.actual.size:
             refs = (*operands, result.ref)
             row = elementwise(replaced(loop, operands), refs)
-            if loop[0] in _ROUNDED_TWICE and result.dtype.kind == "c" and not _is_one_piece(row, refs):
-                raise Opaque
+            opaque_if(loop[0] in _ROUNDED_TWICE and result.dtype.kind == "c" and not _is_one_piece(row, refs))
             self.recording.steps += made_long(row, refs) if row.outer else (row,)
         return result
 

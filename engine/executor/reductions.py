@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.sums import add_over
-from engine.executor.hidden import Hidden, Opaque, Writer
+from engine.executor.hidden import Hidden, Opaque, Writer, opaque_if
 from engine.executor.loops import loop_of, numbers_like, reduces_alike, special_like
 from engine.executor.own_loops import LOOPS, instead_of
 from engine.executor.refs import Ref, Root, Row, constant_ref, elementwise, longer_inside, loop_nest
@@ -53,8 +53,7 @@ def reduce(
     if known is None:
         rows = _rows(ufunc, x, axes, keepdims, result.ref, None if start is None else blank)
         like = numbers_like(x.actual)
-        if not reduces_alike(rows, [(x.ref, like), (blank, first)], ufunc.reduce(like, **how)):
-            raise Opaque
+        opaque_if(not reduces_alike(rows, [(x.ref, like), (blank, first)], ufunc.reduce(like, **how)))
         known = _KNOWN.put(form, [_relative(row, places) for row in rows])
     for row, offsets in known:
         operands = tuple([(places[k][0], places[k][1] + offset) for k, offset in offsets])
@@ -250,8 +249,7 @@ def _rows_from_first(
 ) -> list[Row]:
     """Rows of a reduction that starts with the first element: a copy, and the rest."""
     reduced = [k for k in axes if x.shape[k] != 1]
-    if len(reduced) > 1 and sum(o == 0 for _, _, o in nest) > 1:
-        raise Opaque
+    opaque_if(len(reduced) > 1 and sum(o == 0 for _, _, o in nest) > 1)
     shape = tuple([1 if k in axes else d for k, d in enumerate(x.shape)])
     count, steps, outer, strides = loop_nest(shape, [x.strides, kept])
     place = (result.root, result.offset)

@@ -21,7 +21,7 @@ from engine.core.structural import contiguous, scale
 from engine.core.value import scalar
 from engine.executor.convolutions import CONVOLUTIONS
 from engine.executor.gathers import GATHERS
-from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, ref_of
+from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, opaque_if, ref_of
 from engine.executor.matrices import MATRICES
 from engine.executor.vocabulary import expanded, joined, of_parts, placed, refused_nan, write
 from engine.ops.arithmetic import divide_no_nan, part_of
@@ -37,15 +37,13 @@ def _scale(recorder: Writer, ct: Any, partial: Any, *, either: bool = False) -> 
     """The product with its zero rule, which a loop of our own applies."""
     operands = [ref_of(recorder, x) for x in (ct, partial)]
     kind = operands[0].dtype.char
-    if operands[1].dtype != operands[0].dtype:
-        raise Opaque
+    opaque_if(operands[1].dtype != operands[0].dtype)
     if kind in "FD":
         out: Any = np.multiply(ct, partial)
         zero: Any = np.equal(ct, 0)
         chosen = np.logical_or(zero, np.equal(partial, 0)) if either else zero
         return scalar(np.where(np.logical_and(np.isnan(out), chosen), np.zeros((), out.dtype), out))
-    if kind not in "fd":
-        raise Opaque
+    opaque_if(kind not in "fd")
     with np.errstate(all="ignore"):
         real = scale.kernel(*[actual_of(x) for x in (ct, partial)], either=either)
     return recorder.elementwise((f"{'either' if either else 'scale'}_{kind}",), operands, real)
@@ -55,8 +53,7 @@ def _keep_chosen(recorder: Writer, x: Any, chosen: Any, *, fixed: bool) -> Hidde
     """The NaN of what was not chosen made zero, which a loop of our own does."""
     operands = [ref_of(recorder, operand) for operand in (x, chosen)]
     kind = operands[0].dtype.char
-    if kind not in "fd" or operands[1].dtype != operands[0].dtype:
-        raise Opaque
+    opaque_if(kind not in "fd" or operands[1].dtype != operands[0].dtype)
     real = keep_chosen.kernel(*[actual_of(operand) for operand in (x, chosen)], fixed=fixed)
     return recorder.elementwise((f"kept_{kind}",), operands, real)
 
@@ -101,8 +98,7 @@ def _stack(recorder: Writer, *values: Any, axis: int) -> Hidden:
 
 
 def _unstack(recorder: Writer, x: Any, *, num: int, axis: int) -> tuple[Any, ...]:
-    if x.shape[axis] != num:
-        raise Opaque
+    opaque_if(x.shape[axis] != num)
     axis %= x.ndim
     turned: Any = _contiguous(recorder, x.transpose(axis, *range(axis), *range(axis + 1, x.ndim)))
     return tuple(turned)

@@ -23,7 +23,7 @@ from engine.core.eager import explained, in_own_memory
 from engine.core.operands import Operand
 from engine.executor.encoding import Fixed, table_of
 from engine.executor.extension import executor
-from engine.executor.hidden import Hidden, Opaque, is_readable
+from engine.executor.hidden import Hidden, Opaque, is_readable, opaque_if
 from engine.executor.recorder import Observed, Recorder
 from engine.executor.refs import Call, Recording, Ref, Root, Row
 from engine.executor.rewrites import REWRITES
@@ -420,8 +420,7 @@ def _result(recorder: Recorder, x: Any) -> Observed | Fixed:
     """The result of a kernel for observed values: if it is no such value, it followed from shapes and constants."""
     if type(x) is Observed:
         return x
-    if not is_readable(x):
-        raise Opaque
+    opaque_if(not is_readable(x))
     if x.nbytes <= _LARGEST_CONSTANT or not any(x.strides):
         return Fixed((x,))
     # bit by bit: 0.0 is not -0.0, and NaN is itself

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.structural import has_nan
-from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, as_array, in_c_order, ref_of
+from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, as_array, in_c_order, opaque_if, ref_of
 from engine.executor.loops import loop_of, numbers_like, reduces_alike, same_bits, special_like
 from engine.executor.own_loops import LOOPS
 from engine.executor.reductions import accumulate, reduce
@@ -48,8 +48,7 @@ def apply_ufunc(recorder: Writer, ufunc: np.ufunc, method: str, inputs: Sequence
 def _small_product(recorder: Writer, a: Any, b: Any) -> Hidden:
     """A product of stacks of small matrices."""
     loop = f"small_matmul_{a.dtype.char}"
-    if loop not in LOOPS:
-        raise Opaque
+    opaque_if(loop not in LOOPS)
     result = recorder.computed(product_in_c(actual_of(a), actual_of(b), order="C"))
     refs = [ref_of(recorder, a), ref_of(recorder, b), result.ref]
     recorder.add(core_row((loop,), refs, (2, 2, 2), (*a.shape[-2:], b.shape[-1])))
@@ -86,13 +85,11 @@ def refused_nan(recorder: Writer, x: Any) -> Hidden | None:
 
 def matmul(recorder: Writer, a: Any, b: Any, real: Any = None) -> Hidden:
     """`numpy.matmul` of matrices and stacks of them; a vector is a matrix of one row or column."""
-    if 0 in (*np.shape(a), *np.shape(b)) or not (np.ndim(a) and np.ndim(b)) or np.ndim(a) == np.ndim(b) == 1:
-        raise Opaque
+    opaque_if(0 in (*np.shape(a), *np.shape(b)) or not (np.ndim(a) and np.ndim(b)) or np.ndim(a) == np.ndim(b) == 1)
     resolved = loop_of(np.matmul, (a.dtype, b.dtype))
     if resolved is None or not a.dtype == b.dtype == resolved[1][-1]:
         raise Opaque
-    if a.dtype.kind == "c" and a.size == b.size == 1:
-        raise Opaque
+    opaque_if(a.dtype.kind == "c" and a.size == b.size == 1)
     if real is None:
         real = np.matmul(*[actual_of(x) for x in (a, b)])
     refs = [ref_of(recorder, x) for x in (a, b)]
@@ -204,18 +201,15 @@ def dot(recorder: Writer, a: Any, b: Any) -> Hidden:
 
     Of single numbers it is their product, to which nothing is added; of one number and several it is left to NumPy.
     """
-    if len(np.shape(b)) not in (1, 2) or a.ndim not in (1, 2) or 0 in (a.size, b.size):
-        raise Opaque
+    opaque_if(len(np.shape(b)) not in (1, 2) or a.ndim not in (1, 2) or 0 in (a.size, b.size))
     if a.size == b.size == 1 and a.ndim + b.ndim > 2 and a.dtype.char in "fd":
         shape = a.shape[:-1] + b.shape[1:]
         return (a.reshape(()) * b.reshape(())).reshape(shape)
-    if 1 in (a.size, b.size):
-        raise Opaque
+    opaque_if(1 in (a.size, b.size))
     if not all(x.flags.c_contiguous or x.flags.f_contiguous for x in (a, b)):
         refs = [ref_of(recorder, x) for x in (a, b)]
         one_place = refs[0].root is refs[1].root and refs[0].offset == refs[1].offset
-        if one_place or not dots_alike(a.dtype, *[(x.shape, x.strides) for x in refs]):
-            raise Opaque
+        opaque_if(one_place or not dots_alike(a.dtype, *[(x.shape, x.strides) for x in refs]))
     if a.dtype.kind == "c" and a.shape[-1] == 1:
         # what becomes of infinities differs
         raise Opaque
@@ -252,8 +246,7 @@ _NAMES = {"?": "b", "f": "f", "d": "d", "i": "i", "l": "l"}
 
 def part(recorder: Writer, x: Any, k: int) -> Hidden:
     """The real part, or the imaginary one, of a complex value: a view."""
-    if x.dtype.kind != "c":
-        raise Opaque
+    opaque_if(x.dtype.kind != "c")
     ref, shown = x.ref, x.actual.imag if k else x.actual.real
     offset = ref.offset + k * shown.itemsize
     return recorder.value(shown, Ref(ref.root, offset, ref.shape, ref.strides, shown.dtype, ref.scalar, ref.writable))
@@ -265,8 +258,7 @@ def of_parts(recorder: Writer, parts: Sequence[Any], real: Any) -> Hidden:
     for k, x in enumerate(parts):
         out = part(recorder, result, k)
         name = f"copy_{out.itemsize}" if x.dtype == out.dtype else _cast_loop(x.dtype, out.dtype)
-        if name not in LOOPS or LOOPS[name].refuses:
-            raise Opaque
+        opaque_if(name not in LOOPS or LOOPS[name].refuses)
         recorder.elementwise((name,), [ref_of(recorder, x)], None, out)
     return result
 
@@ -322,8 +314,7 @@ _MOST = 1 << 20
 
 def take(recorder: Writer, x: Any, positions: np.ndarray, real: Any) -> Hidden:
     """The elements at positions in the order of C, of the shape of the positions."""
-    if positions.size > _MOST or not real.flags.c_contiguous:
-        raise Opaque
+    opaque_if(positions.size > _MOST or not real.flags.c_contiguous)
     result = recorder.computed(real)
     if positions.size:
         add_take(recorder, x.ref, positions.ravel(), result.ref, 0, real.itemsize)
@@ -358,8 +349,7 @@ def filled(recorder: Writer, shape: tuple[int, ...], dtype: np.dtype, value: Any
 def put(recorder: Writer, whole: Any, key: Any, x: Any) -> None:
     """Write a value to known positions of what rows compute, of whatever index; of several at one the last stays."""
     positions = np.arange(whole.size).reshape(whole.shape)[key]
-    if x.dtype != whole.dtype or positions.shape != x.shape or positions.size > _MOST:
-        raise Opaque
+    opaque_if(x.dtype != whole.dtype or positions.shape != x.shape or positions.size > _MOST)
     whole.actual[key] = actual_of(x)
     if not positions.size:
         return
@@ -401,8 +391,7 @@ def _method(name: str) -> Callable[..., Any]:
 
 def _where(recorder: Writer, condition: Any, x: Any, y: Any) -> Hidden:
     choice = (condition, x, y)
-    if condition.dtype != np.bool_ or not (hasattr(x, "dtype") and hasattr(y, "dtype")) or x.dtype != y.dtype:
-        raise Opaque
+    opaque_if(condition.dtype != np.bool_ or not (hasattr(x, "dtype") and hasattr(y, "dtype")) or x.dtype != y.dtype)
     real = np.where(*[actual_of(v) for v in choice])
     operands = [ref_of(recorder, v) for v in choice]
     return recorder.elementwise((f"select_{real.itemsize}",), operands, real)
@@ -418,8 +407,7 @@ def concatenate(recorder: Writer, arrays: Any, axis: int = 0, out: Any = None) -
 
 def joined(recorder: Writer, arrays: Sequence[Any], axis: int, real: Any) -> Hidden:
     """Copies into the parts of a whole."""
-    if any(a.dtype != real.dtype for a in arrays):
-        raise Opaque
+    opaque_if(any(a.dtype != real.dtype for a in arrays))
     result = recorder.computed(real)
     start = 0
     for a in arrays:
@@ -431,8 +419,7 @@ def joined(recorder: Writer, arrays: Sequence[Any], axis: int, real: Any) -> Hid
 
 def write(recorder: Writer, whole: Any, key: Any, x: Any) -> None:
     """Write a value to a part of what rows compute."""
-    if whole.ref.root.kind != "computed" or x.dtype != whole.dtype:
-        raise Opaque
+    opaque_if(whole.ref.root.kind != "computed" or x.dtype != whole.dtype)
     whole.actual[key] = actual_of(x)
     part = whole.actual[key]
     if isinstance(part, np.generic):
@@ -445,8 +432,7 @@ def write(recorder: Writer, whole: Any, key: Any, x: Any) -> None:
 
 def placed(recorder: Writer, shape: tuple[int, ...], key: Any, x: Any, around: Any = 0) -> Hidden:
     """`x` at a place of an array that is full of one number elsewhere."""
-    if 0 in shape:
-        raise Opaque
+    opaque_if(0 in shape)
     out = filled(recorder, shape, x.dtype, around)
     write(recorder, out, key, x)
     return out
@@ -479,8 +465,7 @@ def _reduction(ufunc: np.ufunc) -> Callable[..., Any]:
 
 
 def _round(recorder: Writer, x: Any) -> Hidden:
-    if x.dtype.kind != "f":
-        raise Opaque
+    opaque_if(x.dtype.kind != "f")
     return apply_ufunc(recorder, np.rint, "__call__", (x,), {})
 
 

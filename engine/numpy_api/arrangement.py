@@ -12,7 +12,7 @@ from engine.core.dtypes import as_dtype
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, Results, operands
 from engine.core.value import Value, dtype_of
-from engine.numpy_api.functions import NotTaken, Row, constant, dims_of, flat, inexact, length, rank_of
+from engine.numpy_api.functions import NotTaken, Row, constant, dims_of, flat, inexact, length, not_taken_if, rank_of
 from engine.ops import arithmetic, compare, complexes, diagonal, gather, reduce, scan, slicing, sorting
 from engine.ops import shape as shapes
 
@@ -85,14 +85,12 @@ def _resize(a: Any, new_shape: Any) -> Operand:
 def _sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> Operand:
     windows = [int(n) for n in np.ravel(window_shape)]
     axes = [*range(rank_of(x))] if axis is None else [int(i) % rank_of(x) for i in np.ravel(axis)]
-    if len(axes) != len(windows):
-        raise NotTaken
+    not_taken_if(len(axes) != len(windows))
     # the identity: a gradient with respect to the operand itself is to be a tensor, not rows of one
     x = shapes.identity(x)
     for i, width in zip(axes, windows, strict=True):
         count = length(x, i) - width + 1
-        if count < 1:
-            raise NotTaken
+        not_taken_if(count < 1)
         x = np.moveaxis(np.take(x, np.arange(count)[:, None] + np.arange(width), axis=i), i + 1, -1)
     return x
 
@@ -185,8 +183,7 @@ def _of_any_number(real: Any, domain: Any, on_a_cut: bool = False) -> Any:
             looked_at(x)
             x = inexact(x)
             if not np.all(domain(x._array)):
-                if on_a_cut:
-                    raise NotTaken
+                not_taken_if(on_a_cut)
                 x = compare.cast(x, as_dtype(np.result_type(x._array.dtype, np.complex64)))
         return real(x)
 
@@ -239,8 +236,7 @@ def _nanmedian(a: Any, axis: Any = None, *, keepdims: bool = False) -> Operand:
 
 
 def _shape_known(x: Any) -> tuple[int, ...]:
-    if None in dims_of(x):
-        raise NotTaken
+    not_taken_if(None in dims_of(x))
     return dims_of(x)  # type: ignore[return-value]
 
 

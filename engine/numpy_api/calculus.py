@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.operands import Operand, Results, operands
-from engine.numpy_api.functions import NotTaken, Row, constant, flat, inexact, length, rank_of
+from engine.numpy_api.functions import Row, constant, flat, inexact, length, not_taken_if, rank_of
 from engine.ops import gather, sorting
 from engine.ops import shape as shapes
 
@@ -26,8 +26,7 @@ def _gradient(f: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> R
     rank, f = rank_of(f), inexact(f)
     axes = list(range(rank)) if axis is None else [int(a) for a in np.ravel(axis)]
     steps = list(spacing or (constant(1.0, f),)) * (len(axes) if len(spacing) < 2 else 1)
-    if len(steps) != len(axes) or edge_order not in (1, 2) or any(rank_of(s) > 1 for s in steps):
-        raise NotTaken
+    not_taken_if(len(steps) != len(axes) or edge_order not in (1, 2) or any(rank_of(s) > 1 for s in steps))
     out = [_slope(f, s, a, edge_order) for s, a in zip(steps, axes, strict=True)]
     return out[0] if len(out) == 1 and (axis is None or np.ndim(axis) == 0) else tuple(out)
 

@@ -18,7 +18,7 @@ from engine.numpy_api.arrangement import ARRANGEMENT
 from engine.numpy_api.calculus import CALCULUS
 from engine.numpy_api.decompositions import DECOMPOSITIONS
 from engine.numpy_api.fourier import TRANSFORMS
-from engine.numpy_api.functions import NotTaken, Row, at_least, constant, dims_of, flat, length, rank_of
+from engine.numpy_api.functions import NotTaken, Row, at_least, constant, dims_of, flat, length, not_taken_if, rank_of
 from engine.numpy_api.padding import PADDING
 from engine.numpy_api.polynomials import POLYNOMIALS
 from engine.numpy_api.statistics import STATISTICS
@@ -30,8 +30,7 @@ from engine.ops import shape as shapes
 
 @operands("a", "v")
 def _convolve(a: Any, v: Any, mode: str = "full") -> Operand:
-    if mode not in ("full", "same", "valid"):
-        raise NotTaken
+    not_taken_if(mode not in ("full", "same", "valid"))
     if length(a, 0) < length(v, 0):
         a, v = v, a
     n, m = length(a, 0), length(v, 0)
@@ -148,8 +147,7 @@ def _block(arrays: Any) -> Operand:
     part = arrays
     while isinstance(part, list):
         part, depth = part[0], depth + 1
-    if not depth:
-        raise NotTaken
+    not_taken_if(not depth)
     return joined(arrays, -depth)
 
 

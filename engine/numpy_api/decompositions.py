@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.core.operands import Operand, operands
 from engine.core.value import dtype_of
-from engine.numpy_api.functions import NotTaken, Row, length, rank_of
+from engine.numpy_api.functions import NotTaken, Row, length, not_taken_if, rank_of
 from engine.ops import complexes, decompose, determinants, eig, linalg, matrix_functions, solve
 
 # ---- results with names ----------------------------------------------------------------------------------------------
@@ -80,8 +80,7 @@ def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian:
 def _qr(a: Any, mode: str = "reduced") -> Any:
     if mode == "r":
         return decompose.qr(a, False)[1]
-    if mode not in ("reduced", "complete"):
-        raise NotTaken
+    not_taken_if(mode not in ("reduced", "complete"))
     return _named[np.linalg.qr](*decompose.qr(a, mode == "complete"))
 
 

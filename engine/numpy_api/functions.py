@@ -53,6 +53,12 @@ class NotTaken(Exception):
     """Our function does not take these arguments of NumPy's."""
 
 
+def not_taken_if(asked: object) -> None:
+    """Raise NotTaken if something is asked for that ours does not take."""
+    if asked:
+        raise NotTaken
+
+
 def rank_of(x: Any) -> int:
     """The number of dimensions; it must be known."""
     return len(dims_of(x))
@@ -238,8 +244,7 @@ def _matrix_norm(x: Any, ord: Any, axis: tuple[int, int], keepdims: bool) -> Ope
     if ord in (-1, -np.inf):
         first, second = (rows, columns) if ord == -1 else (columns, rows)
         return extrema.reduce_min(reduce.reduce_sum(complexes.abs(x), first, True), [first, second], keepdims)
-    if ord not in (2, -2, "nuc"):
-        raise NotTaken
+    not_taken_if(ord not in (2, -2, "nuc"))
     singular = decompose.svd(np.moveaxis(x, (rows, columns), (-2, -1)), compute_uv=False)
     fold = {2: extrema.reduce_max, -2: extrema.reduce_min, "nuc": reduce.reduce_sum}[ord]
     out = fold(singular, -1)
@@ -270,8 +275,7 @@ def _reshape(a: Any, shape: Any, order: str = "C", *, copy: Any = None) -> Opera
     if order == "F":
         sizes = [int(n) for n in np.ravel(shape)]
         return np.transpose(shapes.reshape(np.transpose(a), sizes[::-1]))
-    if order not in ("C", "A"):
-        raise NotTaken
+    not_taken_if(order not in ("C", "A"))
     return shapes.reshape(a, shape)
 
 
@@ -293,8 +297,7 @@ def _moveaxis(a: Any, source: Any, destination: Any) -> Operand:
 @operands("a")
 def _ravel(a: Any, order: str = "C") -> Operand:
     """Values lie in C order, so that the orders "A" and "K" are this one."""
-    if order not in ("C", "A", "K", "F"):
-        raise NotTaken
+    not_taken_if(order not in ("C", "A", "K", "F"))
     return flat(np.transpose(a) if order == "F" else a)
 
 
@@ -327,8 +330,7 @@ def _hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Opera
 
 
 def _items(arrays: Any, dtype: Any, casting: str) -> list[Any]:
-    if casting != "same_kind":
-        raise NotTaken
+    not_taken_if(casting != "same_kind")
     parts = list(arrays) if isinstance(arrays, (list, tuple)) else joining.unstack(arrays)
     return [as_asked(x, dtype) for x in parts]
 
@@ -507,8 +509,7 @@ def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, ax
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = (x if at == -1 else np.moveaxis(x, at, -1) for x, at in ((a, axisa), (b, axisb)))
-    if (length(a, -1), length(b, -1)) != (3, 3):
-        raise NotTaken
+    not_taken_if((length(a, -1), length(b, -1)) != (3, 3))
     product: Any = linalg.cross(a, b)
     return product if axisc == -1 else np.moveaxis(product, -1, axisc)
 
@@ -527,8 +528,7 @@ def _solve(a: Any, b: Any) -> Operand:
 
 @operands("a")
 def _round(a: Any, decimals: int = 0) -> Operand:
-    if decimals:
-        raise NotTaken
+    not_taken_if(decimals)
     return arithmetic.round(a)
 
 

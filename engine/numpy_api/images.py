@@ -16,7 +16,7 @@ import numpy as np
 
 from engine.core.operands import Operand, operands
 from engine.core.value import Value, dtype_of
-from engine.numpy_api.functions import NotTaken, Row, constant, dims_of, inexact, length, rank_of
+from engine.numpy_api.functions import NotTaken, Row, constant, dims_of, inexact, length, not_taken_if, rank_of
 from engine.ops import gather
 from engine.ops import shape as shapes
 from engine.ops.compare import cast, where
@@ -53,8 +53,7 @@ def map_coordinates(
     if output is not None or order not in (0, *_WEIGHTS) or rank_of(coordinates) < 2:
         raise NotTaken
     rank, sizes = rank_of(input), [length(input, i) for i in range(rank_of(input))]
-    if mode not in _FOLDED or length(coordinates, 0) != rank:
-        raise NotTaken
+    not_taken_if(mode not in _FOLDED or length(coordinates, 0) != rank)
     # the identity: a gradient with respect to the operand itself is to be a tensor, not rows of one
     input, before = shapes.identity(input), 0
     if prefilter and order > 1:
@@ -172,8 +171,7 @@ def of_axes(name: str, width: str) -> Callable[..., Any]:
     def apply(input: Any, *args: Any, **kwargs: Any) -> Operand:
         theirs, how = getattr(scipy.ndimage, f"{name}1d"), _bound(name, args, kwargs)[1]
         widths = np.broadcast_to(how.pop(width, 3), rank_of(input)).tolist()
-        if not all(np.ndim(x) == 0 for x in how.values()):
-            raise NotTaken
+        not_taken_if(not all(np.ndim(x) == 0 for x in how.values()))
         x = inexact(input)
         for axis, own in enumerate(widths):
             x = along(x, axis, functools.partial(theirs, **{width: own}, axis=0, **how)) if own else x
@@ -189,8 +187,7 @@ def of_axes(name: str, width: str) -> Callable[..., Any]:
 def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Operand:
     """Of any rank: of vectors directly, else by Fourier transforms, as exact as these are."""
     rank = rank_of(in1)
-    if rank_of(in2) != rank or mode not in ("full", "same", "valid"):
-        raise NotTaken
+    not_taken_if(rank_of(in2) != rank or mode not in ("full", "same", "valid"))
     if rank == 0:
         return in1 * in2
     first, second = ([length(x, i) for i in range(rank)] for x in (in1, in2))
@@ -224,8 +221,7 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Ope
 @operands("in1", "in2")
 def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: float = 0) -> Operand:
     """Of matrices, with zeros around them."""
-    if boundary != "fill" or fillvalue or len(dims_of(in1)) != 2:
-        raise NotTaken
+    not_taken_if(boundary != "fill" or fillvalue or len(dims_of(in1)) != 2)
     return convolve(in1, in2, mode)
 
 

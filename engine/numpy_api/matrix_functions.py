@@ -13,7 +13,7 @@ from engine.core.dtypes import as_dtype
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, operands
 from engine.core.value import Value, dtype_of
-from engine.numpy_api.functions import NotTaken, Row, constant, length, rank_of
+from engine.numpy_api.functions import NotTaken, Row, constant, length, not_taken_if, rank_of
 from engine.ops import complexes, linalg, lu, matrix_functions, matrix_roots, solve
 from engine.ops.compare import cast
 
@@ -61,8 +61,7 @@ def _fractional_power(A: Any, t: Any) -> Operand:
 
 @operands("a")
 def _polar(a: Any, side: str = "right") -> tuple[Operand, Operand]:
-    if side not in ("left", "right"):
-        raise NotTaken
+    not_taken_if(side not in ("left", "right"))
     unitary = matrix_roots.polar_op(a)
     hermitian = linalg.adjoint(unitary) @ a if side == "right" else a @ linalg.adjoint(unitary)
     return unitary, (hermitian + linalg.adjoint(hermitian)) / 2
@@ -128,8 +127,7 @@ def _lu_solve(lu_and_piv: Any, b: Any, trans: int = 0) -> Operand:
 @operands("a")
 def _companion(a: Any) -> Operand:
     n = length(a, -1) - 1
-    if rank_of(a) != 1 or n < 1:
-        raise NotTaken
+    not_taken_if(rank_of(a) != 1 or n < 1)
     return np.concatenate([np.reshape(-a[1:] / a[0], [1, n]), np.eye(n)[:-1]], axis=0)
 
 
@@ -137,8 +135,7 @@ def _companion(a: Any) -> Operand:
 def _convolution_matrix(a: Any, n: int, mode: str = "full") -> Operand:
     """The matrix that convolves vectors of `n` elements with `a`."""
     m = length(a, 0)
-    if mode not in ("full", "same", "valid"):
-        raise NotTaken
+    not_taken_if(mode not in ("full", "same", "valid"))
     rows, columns = np.ogrid[: m + n - 1, :n]
     whole = np.take(np.pad(a, (n, n)), rows - columns + n)
     if mode == "full":

@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.core.operands import Operand, operands
 from engine.core.value import Value
-from engine.numpy_api.functions import NotTaken, Row, constant, length, rank_of
+from engine.numpy_api.functions import NotTaken, Row, constant, length, not_taken_if, rank_of
 from engine.ops import rearrange
 from engine.ops import shape as shapes
 
@@ -37,8 +37,7 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", **options: Any) -> 
         return rearrange.pad(array, widths)
     if mode == "constant":
         return _filled(array, widths, options)
-    if mode not in (*_MOVING, *_SUMMING, *_CHOOSING):
-        raise NotTaken
+    not_taken_if(mode not in (*_MOVING, *_SUMMING, *_CHOOSING))
     least = {"reflect": 1, "symmetric": 0}.get(mode)
     if (
         least is not None
@@ -89,8 +88,7 @@ def _chosen(x: Any, axis: int, pair: list[int], mode: str, n: int, stat_length: 
 
 def _filled(x: Any, widths: list[list[int]], options: dict[str, Any]) -> Any:
     values = options.pop("constant_values", 0)
-    if options:
-        raise NotTaken
+    not_taken_if(options)
     if not isinstance(values, Value) and np.ndim(values) == 0:
         return rearrange.pad(x, widths, "constant", values)
     rank = rank_of(x)

@@ -10,7 +10,7 @@ from engine.core.detach import looked_at
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, operands
 from engine.core.value import dtype_of
-from engine.numpy_api.functions import NotTaken, Row, constant, length, rank_of
+from engine.numpy_api.functions import Row, constant, length, not_taken_if, rank_of
 
 
 @operands("p", "x")
@@ -67,8 +67,7 @@ def _of_two(function: Any) -> Any:
 @operands("p")
 def _roots(p: Any) -> Operand:
     """The eigenvalues of the companion matrix, all complex; without coefficients that are zero at the ends."""
-    if rank_of(p) != 1:
-        raise NotTaken
+    not_taken_if(rank_of(p) != 1)
     zeros = 0
     if isinstance(p, EagerTensor):
         looked_at(p)

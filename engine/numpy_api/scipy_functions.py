@@ -20,7 +20,7 @@ from engine.core.nest import flatten
 from engine.core.operands import Operand, operands
 from engine.core.value import Value, dtype_of, shape_of
 from engine.numpy_api import fourier, sparse_values
-from engine.numpy_api.functions import NotTaken, Row, at_least, constant, flat, inexact, length, rank_of
+from engine.numpy_api.functions import NotTaken, Row, at_least, constant, flat, inexact, length, not_taken_if, rank_of
 from engine.numpy_api.images import IMAGES
 from engine.numpy_api.matrix_functions import FUNCTIONS_OF_MATRICES
 from engine.ops import (
@@ -65,8 +65,7 @@ def _logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: Any = False, r
     a = inexact(a)
     if b is None and not return_sign:
         return reduce.reduce_logsumexp(a, axis, keepdims)
-    if dtype_of(a).is_complex:
-        raise NotTaken
+    not_taken_if(dtype_of(a).is_complex)
     # what has the weight 0 is no part of the sum, however large it is
     counted = a if b is None else np.where(np.equal(b, constant(0, a)), constant(-np.inf, a), a)
     largest = shape.stop_gradient(np.max(counted, axis=axis, keepdims=True))
@@ -113,8 +112,7 @@ def _multigammaln(a: Any, d: Any) -> Operand:
 
 @operands("N", "k")
 def _comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Operand:
-    if exact:
-        raise NotTaken
+    not_taken_if(exact)
     if repetition:
         N = N + k - 1
     inside = np.logical_and(k <= N, np.logical_and(N >= 0 * N, k >= 0 * k))
@@ -123,16 +121,14 @@ def _comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> O
 
 @operands("N", "k")
 def _perm(N: Any, k: Any, exact: bool = False) -> Operand:
-    if exact:
-        raise NotTaken
+    not_taken_if(exact)
     inside = np.logical_and(k <= N, np.logical_and(N >= 0 * N, k >= 0 * k))
     return np.where(inside, scipy_special.poch(N - k + 1, k), constant(0, N))
 
 
 @operands("n")
 def _factorial(n: Any, exact: bool = False) -> Operand:
-    if exact:
-        raise NotTaken
+    not_taken_if(exact)
     return np.where(n < 0 * n, constant(0, n), scipy_special.gamma(n + 1))
 
 
@@ -311,8 +307,7 @@ def _eig(a: Any, *, right: bool = True) -> Any:
 
 @operands("a")
 def _qr(a: Any, *, mode: str = "full") -> Any:
-    if mode not in ("full", "economic", "r"):
-        raise NotTaken
+    not_taken_if(mode not in ("full", "economic", "r"))
     q, r = decompose.qr(a, mode != "economic")
     return (r,) if mode == "r" else (q, r)
 

@@ -14,7 +14,7 @@ import numpy as np
 from engine.core.dtypes import as_dtype
 from engine.core.operands import Operand
 from engine.core.value import dtype_of
-from engine.numpy_api.functions import NotTaken, constant
+from engine.numpy_api.functions import constant, not_taken_if
 from engine.ops import (
     arithmetic,
     bessel_orders,
@@ -44,8 +44,7 @@ def _complex(z: Any) -> Any:
 
 def _lambertw(z: Any, k: Any, tol: Any) -> Operand:
     branch, tol = (np.asarray(x._array if hasattr(x, "_array") else x) for x in (k, tol))
-    if branch.ndim or tol.ndim:
-        raise NotTaken
+    not_taken_if(branch.ndim or tol.ndim)
     return scipy_special.lambertw_op(_complex(z), k=int(branch), tol=float(tol))
 
 

@@ -11,7 +11,18 @@ from engine.core.detach import followers, looked_at
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, operands
 from engine.core.value import Value, dtype_of
-from engine.numpy_api.functions import NotTaken, Row, as_asked, at_least, constant, dims_of, inexact, length, rank_of
+from engine.numpy_api.functions import (
+    NotTaken,
+    Row,
+    as_asked,
+    at_least,
+    constant,
+    dims_of,
+    inexact,
+    length,
+    not_taken_if,
+    rank_of,
+)
 from engine.ops import compare, extrema, gather, reduce, segment, sorting, stats
 from engine.ops import shape as shapes
 
@@ -194,8 +205,7 @@ def _nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Operand:
 
 @operands("x")
 def _nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Operand:
-    if not copy or dtype_of(x).is_complex:
-        raise NotTaken
+    not_taken_if(not copy or dtype_of(x).is_complex)
     limits = np.finfo(dtype_of(x).numpy)
     instead = (nan, limits.max if posinf is None else posinf, limits.min if neginf is None else neginf)
     x = np.where(np.isnan(x), constant(instead[0], x), x)

@@ -18,7 +18,7 @@ from engine.core.dtypes import float64
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand
 from engine.core.value import Value, dtype_of
-from engine.numpy_api.functions import NotTaken, constant
+from engine.numpy_api.functions import constant, not_taken_if
 from engine.ops.compare import cast, where
 from engine.ops.likelihood import log_one_minus_exp, one_minus_exp
 
@@ -170,8 +170,7 @@ def in_one_dtype(items: list[Any]) -> list[Any]:
     """Numbers, arrays and values as values of one floating dtype: that of the first one which has one."""
     own = [dtype_of(x) for x in items if isinstance(x, Value)]
     floating = [dtype for dtype in own if dtype.is_floating]
-    if not floating or any(dtype.is_complex for dtype in own):
-        raise NotTaken
+    not_taken_if(not floating or any(dtype.is_complex for dtype in own))
     whole = [x if isinstance(x, Value) else EagerTensor(np.asarray(x, floating[0].numpy)) for x in items]
     return [x if dtype_of(x).is_floating else cast(x, floating[0]) for x in whole]
 

@@ -13,7 +13,7 @@ from engine.core.detach import looked_at
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, operands
 from engine.core.value import Value
-from engine.numpy_api.functions import NotTaken, constant, length, rank_of
+from engine.numpy_api.functions import NotTaken, constant, length, not_taken_if, rank_of
 from engine.numpy_api.stats.distribution import in_one_dtype
 from engine.ops import decompose, diagonal, solve
 from engine.ops import shape as shapes
@@ -46,12 +46,10 @@ def _parameters(x: Any, center: Any, spread: Any) -> tuple[Any, Any, Any]:
     x, center, spread = in_one_dtype([x, center, spread])
     center = np.reshape(center, [-1])
     dim = length(center, 0)
-    if rank_of(spread) == 1 and length(spread, 0) != dim:
-        raise NotTaken
+    not_taken_if(rank_of(spread) == 1 and length(spread, 0) != dim)
     if rank_of(spread) < 2:
         spread = diagonal.matrix_diag(np.broadcast_to(np.reshape(spread, [-1]), [dim]))
-    if length(spread, 0) != dim or length(spread, 1) != dim:
-        raise NotTaken
+    not_taken_if(length(spread, 0) != dim or length(spread, 1) != dim)
     return _points(x, dim), center, spread
 
 
@@ -107,8 +105,7 @@ def _normal_entropy(mean: Any = None, cov: Any = 1) -> Operand:
 def _student(x: Any, loc: Any = None, shape: Any = 1, df: Any = 1, allow_singular: bool = False) -> Operand:
     x, loc, shape = _parameters(x, loc, shape) if isinstance(x, Value) else _parameters_beside(x, loc, shape, df)
     x, df = in_one_dtype([x, df])
-    if rank_of(df):
-        raise NotTaken
+    not_taken_if(rank_of(df))
     differences, lead = _flattened(x, loc)
     white, log_det, rank = _form(shape, allow_singular, differences)
     half = 0.5 * (df + rank)
@@ -157,8 +154,7 @@ def _log_det(a: Any) -> Any:
 
 def _of_positive(x: Any, df: Any, scale: Any) -> tuple[Any, Any, Any, Any]:
     x, df, scale = in_one_dtype([x, df, scale])
-    if (rank_of(x), rank_of(scale), rank_of(df)) != (2, 2, 0):
-        raise NotTaken
+    not_taken_if((rank_of(x), rank_of(scale), rank_of(df)) != (2, 2, 0))
     n = length(scale, 0)
     return x, df, scale, 0.5 * df * n * math.log(2) + scipy.special.multigammaln(0.5 * df, n)
 
@@ -179,8 +175,7 @@ def _inverse_wishart(x: Any, df: Any, scale: Any) -> Operand:
 
 def _matrix_normal(X: Any, mean: Any = None, rowcov: Any = 1, colcov: Any = 1) -> Operand:
     X, mean, rowcov, colcov = in_one_dtype([X, 0.0 if mean is None else mean, rowcov, colcov])
-    if rank_of(X) != 2:
-        raise NotTaken
+    not_taken_if(rank_of(X) != 2)
     n, m = length(X, 0), length(X, 1)
     rows, columns = (
         a if rank_of(a) == 2 else diagonal.matrix_diag(np.broadcast_to(np.reshape(a, [-1]), [k]))
