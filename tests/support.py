@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,8 +23,17 @@ from engine.reverse import reverse
 from engine.transform import recorded
 from graph_api.session import Session
 
+HOME = Path(__file__).resolve().parents[1]
 TOLERANCE = {np.dtype(d): t for d, t in [("f2", 1e-2), ("f4", 2e-5), ("f8", 1e-11), ("c8", 2e-5), ("c16", 1e-11)]}
 """Relative and absolute, for two ways to compute the same thing."""
+
+
+def python(*words: str, cwd: Path = HOME, code: int | None = 0, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run Python in a process of its own, with our packages on its path; it ends with `code`, if that is given."""
+    env = {**os.environ, "PYTHONPATH": str(HOME), **environment}
+    done = subprocess.run([sys.executable, *words], cwd=cwd, env=env, capture_output=True, text=True, check=False)
+    assert code in (None, done.returncode), done.stdout + done.stderr
+    return done
 
 
 @contextmanager

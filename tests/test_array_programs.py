@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from tests.array_programs import EXPECTED, PROGRAMS
-
-HOME = Path(__file__).resolve().parent.parent
+from tests.support import python
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +20,7 @@ from dualgrad import numpy as np, tape
 from tests.array_programs import run
 print(json.dumps(run(np, tape.transforms)))
 """
-    done = subprocess.run([sys.executable, "-c", program], cwd=HOME, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = python("-c", program)
     return json.loads(done.stdout)
 
 

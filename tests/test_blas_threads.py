@@ -11,6 +11,7 @@ import pytest
 
 from engine.executor.extension import executor
 from engine.runtime.blas import thread_count
+from tests.support import python
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.skipif(thread_count() is None, reason="NumPy has another BLAS")
@@ -191,7 +192,5 @@ tape_api.matmul([[1.0]], [[1.0]])
 
 @pytest.mark.parametrize(("how", "told"), [("out.__iadd__(found)", True), ("np.add(found, 0, out=out)", False)])
 def test_a_blas_that_leaves_memory_in_its_result_is_told_of(how: str, told: bool) -> None:
-    home = {**os.environ, "PYTHONPATH": str(ROOT)}
-    program = [sys.executable, "-c", BROKEN.replace("{how}", how)]
-    shown = subprocess.run(program, env=home, capture_output=True, text=True, check=True).stderr
+    shown = python("-c", BROKEN.replace("{how}", how)).stderr
     assert ("OPENBLAS_CORETYPE=NEOVERSEN1" in shown) == told

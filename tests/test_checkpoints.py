@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import functools
-import os
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,8 +13,8 @@ import graph_api
 import tape_api as tf
 from engine.control.checkpoints import cut, runs
 from engine.runtime.errors import InvalidArgumentError, ResourceExhaustedError, UnimplementedError
+from tests.support import python
 
-HOME = Path(__file__).resolve().parent.parent
 RNG = np.random.default_rng(3)
 LIMITS: tuple[dict[str, Any], ...] = ({}, {"max_bytes": 3_000})
 X, W, ROWS = np.linspace(0.1, 1.0, 5), RNG.normal(size=(5, 5)) * 0.3, RNG.normal(size=(37, 5))
@@ -242,8 +238,6 @@ slope(x)
 print(tracemalloc.get_traced_memory()[1])
 """
     # what the native executor allocates is not traced
-    environment = {**os.environ, "PYTHONPATH": str(HOME), "DUALGRAD_NATIVE": "0"}
-    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
+    run = python("-c", program, DUALGRAD_NATIVE="0")
     # besides the states, a step without C has some arrays of its own
     assert int(run.stdout) < 2_100_000

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,6 +13,7 @@ import pytest
 from engine.runtime import elementary
 from engine.runtime.elementary.functions import FUNCTIONS
 from engine.runtime.elementary.in_numpy import Elementary
+from tests.support import python
 
 EXACT = mp.MPContext()
 EXACT.prec = 160
@@ -276,15 +274,7 @@ print(found.hexdigest())
 
 def test_programs_give_the_same_bits_in_each_mode_and_width() -> None:
     def ran(**variables: str) -> str:
-        result = subprocess.run(
-            [sys.executable, "-c", PROGRAM],
-            env={**os.environ, **variables},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert result.returncode == 0, result.stderr
-        return result.stdout
+        return python("-c", PROGRAM, **variables).stdout
 
     narrow = "X86_V3 X86_V4 AVX2 FMA3 AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR"
     found = {ran(), ran(DUALGRAD_NATIVE="0"), ran(NPY_DISABLE_CPU_FEATURES=narrow, PYTHONWARNINGS="ignore")}

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +18,7 @@ from engine.executor.extension import executor
 from engine.ops import small_product, windows
 from engine.runtime import elementary
 from engine.runtime.extension import _stale
+from tests.support import python
 
 HOME = Path(__file__).resolve().parent.parent
 EXTENSIONS = [
@@ -86,9 +86,7 @@ print(status())
 """
 
     def ran(wanted: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "DUALGRAD_NATIVE": wanted}
-        command = [sys.executable, "-c", code]
-        return subprocess.run(command, cwd=HOME, env=environment, capture_output=True, text=True, check=False)
+        return python("-c", code, code=None, DUALGRAD_NATIVE=wanted)
 
     with_it, required = ran("1"), ran("require")
     said = "off (the extension was built from other C sources than those that lie here; build it again: python setup.py"
@@ -108,7 +106,6 @@ with tf.GradientTape() as tape:
     y = tf.nn.max_pool2d(x * x, 1, 1, "VALID")
 print(float(tape.gradient(y, x)[0, 0, 0, 0]))
 """
-    env = {**os.environ, "DUALGRAD_NATIVE": native}
-    ran = subprocess.run([sys.executable, "-c", code], cwd=HOME, env=env, capture_output=True, text=True, check=True)
+    ran = python("-c", code, DUALGRAD_NATIVE=native)
     assert ran.stdout == "4.0\n"
     assert ran.stderr.count("runs without its extensions in C") == times

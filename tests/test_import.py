@@ -7,17 +7,17 @@ import os
 import pkgutil
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support import python
 
 HOME = Path(__file__).resolve().parent.parent
 
 
 def said(program: str) -> str:
-    result = subprocess.run([sys.executable, "-c", program], cwd=HOME, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
+    result = python("-c", program)
     return result.stdout.strip()
 
 
@@ -337,10 +337,7 @@ def test_what_is_in_the_way_is_named(file: str, tmp_path: Path) -> None:
     path.write_text("own = 1\n")
     tries = "".join(f"try:\n    {line}\nexcept ImportError as error:\n    print(error)\n" for line in IN_THE_WAY[file])
     (tmp_path / "program.py").write_text(tries)
-    env = {**os.environ, "PYTHONPATH": str(HOME)}
-    ran = subprocess.run(
-        [sys.executable, "program.py"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
-    )
+    ran = python("program.py", cwd=tmp_path, code=None)
     lines = ran.stdout.splitlines()
     culprit = path.parent if path.name == "__init__.py" else path
     assert len(lines) == len(IN_THE_WAY[file]), ran.stderr
@@ -348,9 +345,7 @@ def test_what_is_in_the_way_is_named(file: str, tmp_path: Path) -> None:
 
 
 def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "PYTHONPATH": str(HOME)}
-    words = (sys.executable, "-m", "dualgrad", *words)
-    return subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    return python("-m", "dualgrad", *words, cwd=folder, code=None)
 
 
 @pytest.mark.parametrize("name", ["engine", "optim", "graph_api", "tape_api"])
@@ -388,9 +383,7 @@ def test_a_package_of_another_distribution_is_named(inside: str, tmp_path: Path)
     theirs.write_text("own = 1\n")
     # on the path before ours, or in its place
     guard = HOME / "engine" / "guard.py" if inside else shutil.copy(HOME / "engine" / "guard.py", theirs.parent)
-    env = {**os.environ, "PYTHONPATH": str(theirs.parent.parent)}
-    words = [sys.executable, str(guard)]
-    ran = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    ran = python(str(guard), cwd=tmp_path, code=None, PYTHONPATH=str(theirs.parent.parent))
     assert ("Another distribution has installed it" if inside else "is not ours") in ran.stderr.splitlines()[-1]
 
 
@@ -398,7 +391,5 @@ def test_a_folder_called_bench_is_in_nobodys_way(tmp_path: Path) -> None:
     (tmp_path / "bench").mkdir()
     (tmp_path / "bench" / "__init__.py").write_text("own = 1\n")
     (tmp_path / "program.py").write_text("import tensorflow as tf\nimport bench\nprint(bench.own, tf.zeros)\n")
-    env = {**os.environ, "PYTHONPATH": str(HOME)}
-    command = [sys.executable, "-m", "dualgrad", "run", "program.py"]
-    ran = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    ran = python("-m", "dualgrad", "run", "program.py", cwd=tmp_path, code=None)
     assert ran.stdout.startswith("1 "), ran.stderr

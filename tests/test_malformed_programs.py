@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,20 +11,18 @@ import pytest
 
 from engine import executor
 from engine.executor import encoding
+from tests.support import python
 from tests.test_native import is_refused, natively
 from tests.test_program import lowered
 
 pytestmark = pytest.mark.skipif(not executor.status().active, reason=str(executor.status()))
-HOME = Path(__file__).resolve().parent.parent
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="crashes are looked for in child processes")
 @pytest.mark.parametrize("seed", [0, 3])
 def test_changes_at_random_crash_nothing(seed: int) -> None:
     # a process of its own: no threads that a fork would leave behind
-    command = [sys.executable, "-m", "tests.fuzz.attack", "--seed", str(seed), "--n", "3", "--changes", "40"]
-    done = subprocess.run(command, cwd=HOME, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = python("-m", "tests.fuzz.attack", "--seed", str(seed), "--n", "3", "--changes", "40")
     ran, refused = (int(done.stdout.split()[i]) for i in (0, 2))
     assert ran > 100 and refused > 100
 

@@ -6,9 +6,6 @@ import contextlib
 import functools
 import itertools
 import math
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
@@ -41,7 +38,7 @@ from engine.runtime import elementary
 from engine.runtime.errors import ShapeError
 from tests.op_table import CASES, cases, one_dtype, pure
 from tests.row import Row
-from tests.support import assert_same_bits, noted
+from tests.support import assert_same_bits, noted, python
 from tests.test_program import lowered
 from tests.test_same_numbers import assert_same
 from tests.test_same_numbers import program as random_program
@@ -511,8 +508,7 @@ def is_refused(make: Callable[[], Any]) -> bool:
 )
 def test_the_environment_decides(wanted: str, outcome: str) -> None:
     code = "from engine.executor import status; print(status())"
-    environment = {**os.environ, "DUALGRAD_NATIVE": wanted}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    done = python("-c", code, code=None, DUALGRAD_NATIVE=wanted)
     assert outcome in done.stdout + done.stderr
 
 

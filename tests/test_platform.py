@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,11 @@ import tape_api
 from dualgrad.platform import flags as module
 from dualgrad.platform.flags import FlagValues
 from engine.runtime.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError, UnimplementedError
-
-HOME = Path(__file__).resolve().parent.parent
+from tests.support import python
 
 
 def run_program(text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", text, *arguments], capture_output=True, text=True, cwd=HOME, check=False
-    )
+    return python("-c", text, *arguments, code=None)
 
 
 def test_a_program_of_2017() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import pickle
-import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable, Collection, Sequence
@@ -46,9 +45,7 @@ from engine.runtime import elementary
 from engine.runtime.errors import IndexOutOfRangeError
 from tests.op_table import NARROW, cases, pure
 from tests.row import Row
-from tests.support import assert_same_bits, interpret, noted, placeholders
-
-HOME = Path(__file__).resolve().parent.parent
+from tests.support import assert_same_bits, interpret, noted, placeholders, python
 
 
 def lowered(
@@ -337,7 +334,7 @@ def test_a_program_runs_in_another_process(tmp_path: Path) -> None:
         "program, x = pickle.loads((folder / 'in').read_bytes()); "
         "(folder / 'out').write_bytes(pickle.dumps(program(x)))"
     )
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=HOME, check=True)
+    python("-c", code, str(tmp_path))
     assert_same_bits(pickle.loads((tmp_path / "out").read_bytes()), program(x))
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -15,6 +13,7 @@ from bench import digits, problems
 from bench.measure import measure, write_json
 from bench.page import page, table, verdict, wide
 from bench.svg import Bars, Line, Scale, bar_chart, line_chart, readable
+from tests.support import python
 
 
 def texts(svg: str) -> list[str]:
@@ -78,8 +77,7 @@ def test_pytest_benchmark_reads_the_json(tmp_path: Path) -> None:
     write_json(file, [measure("a group", name, lambda: lambda: None, 0.0)[0] for name in ("one way", "another")])
     content = json.loads(file.read_text())
     assert {"machine_info", "commit_info", "benchmarks", "datetime", "version"} == set(content)
-    program = [sys.executable, "-m", "pytest_benchmark", "compare", str(file), "--columns=min,median"]
-    shown = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    shown = python("-m", "pytest_benchmark", "compare", str(file), "--columns=min,median", cwd=tmp_path).stdout
     assert "benchmark 'a group': 2 tests" in shown
     assert "one way" in shown
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib
 import pickle
-import subprocess
-import sys
 import tracemalloc
 from typing import Any
 
@@ -25,6 +23,7 @@ from dualgrad.frontend.scipy_modules import FUNCTIONS
 from engine.numpy_api.scipy_functions import SCIPY
 from engine.runtime.errors import SymbolicArrayError
 from tests.array_functions import Function, assert_right, weights
+from tests.support import python
 from tests.tapes import gradient_in, watching
 
 la, sp, ft, ig, nd, sg = scipy.linalg, scipy.special, scipy.fft, scipy.integrate, scipy.ndimage, scipy.signal
@@ -265,7 +264,7 @@ with tf.GradientTape() as tape:
 print(tape.gradient(y, t).numpy().round(3).tolist())
 """
     for first in ("import tape_api as tf", "import scipy.special\nimport scipy.linalg\nimport tape_api as tf"):
-        done = subprocess.run([sys.executable, "-c", program.format(first)], capture_output=True, text=True, check=True)
+        done = python("-c", program.format(first))
         assert done.stdout.strip() == "[1.207, 1.207]"
 
 
@@ -285,7 +284,7 @@ def test_importing_us_loads_no_tables() -> None:
     program = (
         "import sys, tape_api; print('engine.numpy_api.scipy_functions' in sys.modules, 'scipy.special' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = python("-c", program)
     assert done.stdout.strip() == "False False"
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import traceback
 import types
@@ -16,6 +14,7 @@ import pytest
 import tape_api
 from dualgrad.frontend import tracebacks
 from graph_api.graph import Graph
+from tests.support import python
 
 HOME = Path(__file__).resolve().parent.parent
 
@@ -23,14 +22,7 @@ HOME = Path(__file__).resolve().parent.parent
 def told(folder: Path, program: str, **environment: str) -> list[str]:
     """The lines of the traceback with which a program ends."""
     (folder / "program.py").write_text(program)
-    ran = subprocess.run(
-        [sys.executable, "program.py"],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(HOME), **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ran = python("program.py", cwd=folder, code=None, **environment)
     assert ran.returncode == 1
     return ran.stderr.splitlines()
 
@@ -151,6 +143,6 @@ shell.run_line_magic("colors", "NoColor")
 shell.run_cell("import graph_api as tf")
 shell.run_cell("def f():\\n    return tf.Session().run(tf.placeholder(tf.float32, [2]))\\nf()")
 """
-    ran = subprocess.run([sys.executable, "-c", program], cwd=HOME, capture_output=True, text=True, check=True)
+    ran = python("-c", program)
     assert "must be fed" in ran.stdout or "placeholder" in ran.stdout
     assert "graph_api/" not in ran.stdout and "return tf.Session().run" in ran.stdout

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import weakref
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +11,8 @@ import pytest
 import tape_api as tf
 from engine.core.eager import in_c
 from engine.core.tape import Tape, active
+from tests.support import python
 from tests.test_trips import calls
-
-HOME = Path(__file__).resolve().parents[2]
 
 
 def test_a_tape_that_does_not_explain_is_the_plain_one() -> None:
@@ -49,7 +46,7 @@ def test_nothing_of_it_is_loaded_before_it_is_asked() -> None:
         "tape.gradient(y, x)\n"
         "print([m for m in sys.modules if m.startswith('engine.explain')])\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=HOME, capture_output=True, text=True, check=True)
+    done = python("-c", program)
     assert done.stdout == "[]\n"
 
 

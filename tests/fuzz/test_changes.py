@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 
 import pytest
 
 from engine.jacobian.views.evaluations import Recorded
 from tests.fuzz import changes
+from tests.support import python
 
 
 def test_a_change_is_seen_by_all_that_outlives_a_call() -> None:
-    command = [sys.executable, "-m", "tests.fuzz.changes", "--n", "500", "--seed", "3"]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    ran = python("-m", "tests.fuzz.changes", "--n", "500", "--seed", "3")
     assert re.search(r"^5\d\d changes in .*; 0 stale answers", ran.stdout, re.MULTILINE), ran.stdout
 
 

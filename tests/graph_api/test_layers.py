@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import base64
 import pickle
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,16 +12,14 @@ import pytest
 import graph_api as tf
 from tests.graph_api.layer_programs import PROGRAMS
 from tests.graph_api.running import run
-
-HOME = Path(__file__).resolve().parents[2]
+from tests.support import python
 
 
 @pytest.fixture(scope="module")
 def theirs() -> Any:
     """What the programs give with real TensorFlow."""
     pytest.importorskip("tf_keras")
-    command = [sys.executable, "-W", "ignore", "-m", "tests.graph_api.layer_programs"]
-    told = subprocess.run(command, cwd=HOME, capture_output=True, text=True, check=True).stdout
+    told = python("-W", "ignore", "-m", "tests.graph_api.layer_programs").stdout
     (line,) = [line for line in told.splitlines() if line.startswith("result:")]
     return pickle.loads(base64.b64decode(line.removeprefix("result:")))
 

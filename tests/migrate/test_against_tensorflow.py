@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +13,15 @@ import pytest
 from dualgrad.files.golden import Golden
 from tests.migrate.test_record_compare import GRAPH, MAP, TAPE, compared
 from tests.programs.catalogue import HERE as PROGRAMS
+from tests.support import python
 
-HOME = PROGRAMS.parents[1]
 pytestmark = pytest.mark.peer
 
 
 def recorded_under_tensorflow(folder: Path, program: str, *options: str) -> None:
     """Record a program in a process of its own."""
-    command = [sys.executable, "-m", "dualgrad", "record", "--backend", "tensorflow", "-o", "T"]
-    environment = {**os.environ, "PYTHONPATH": str(HOME), "TF_CPP_MIN_LOG_LEVEL": "3"}
-    result = subprocess.run(
-        [*command, *options, program], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stderr
+    command = ["-m", "dualgrad", "record", "--backend", "tensorflow", "-o", "T", *options, program]
+    python(*command, cwd=folder, TF_CPP_MIN_LOG_LEVEL="3")
 
 
 @pytest.fixture(scope="module")

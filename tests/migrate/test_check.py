@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +19,7 @@ from dualgrad.migrate.check.uses import Use, uses
 from dualgrad.migrate.removed import removed
 from tests.coverage_of_names import used
 from tests.programs.catalogue import HERE, programs
+from tests.support import python
 
 HOME = Path(__file__).resolve().parents[2]
 
@@ -320,7 +320,7 @@ def test_the_names_that_published_programs_use(version: str) -> None:
     text = TF + "\n".join(f"tf.{name}" for name in names)
     missing = {use.name.removeprefix("tf.") for use in found(text, version) if use.verdict == "missing"}
     code = f"from tests.coverage_of_names import report; print(*report({version!r}).missing)"
-    result = subprocess.run([sys.executable, "-c", code], cwd=HOME, capture_output=True, text=True, check=True)
+    result = python("-c", code)
     assert missing == {*result.stdout.split()}
 
 
@@ -396,8 +396,7 @@ def test_sarif() -> None:
 
 def command(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     code = "import sys; from dualgrad.migrate.command import main; sys.exit(main(sys.argv[1:]))"
-    everything = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(HOME)!r}); {code}", "check", *arguments]
-    return subprocess.run(everything, cwd=folder, capture_output=True, text=True, check=False)
+    return python("-c", code, "check", *arguments, cwd=folder, code=None)
 
 
 def test_the_command(tmp_path: Path) -> None:

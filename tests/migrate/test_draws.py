@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +11,7 @@ import pytest
 from tests.migrate.in_process import dualgrad
 from tests.migrate.kept_and_compared import kept
 from tests.migrate.test_record_compare import MAP, TAPE, compared, elsewhere, recorded  # noqa: F401
+from tests.support import python
 
 HEAD = "import numpy as np\nimport tensorflow as tf\n\ntf.set_random_seed(3)\n"
 RUNS = """
@@ -189,11 +187,8 @@ def test_another_kernel_is_no_other_program(core: str, recorded: Path, tmp_path:
     (tmp_path / "tapes.py").write_text(TAPE)
     (tmp_path / "tapes.map.json").write_text(json.dumps(MAP))
     shutil.copytree(recorded / "R", tmp_path / "R")
-    command = [sys.executable, "-m", "dualgrad", "compare", "R"]
-    home = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2]), "OPENBLAS_CORETYPE": core}
     for program in ([], ["tapes.py"]):
-        done = subprocess.run([*command, *program], cwd=tmp_path, env=home, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+        done = python("-m", "dualgrad", "compare", "R", *program, cwd=tmp_path, OPENBLAS_CORETYPE=core)
         assert done.stdout.splitlines()[1].startswith(("EQUAL WITHIN ROUNDING", "EQUAL TO THE BIT"))
 
 

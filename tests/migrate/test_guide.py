@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import doctest
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support import python
 
 pytest.importorskip("libcst")
 HOME = Path(__file__).resolve().parents[2]
@@ -25,15 +24,11 @@ def test_the_guide(tmp_path: Path) -> None:
     program, converted = blocks("py")
     (report,) = blocks("text")
     (tmp_path / "circle.py").write_text(program)
-    environment = {**os.environ, "PYTHONPATH": str(HOME)}
     same = doctest.OutputChecker().check_output
     said = ""
     for block in blocks("console"):
         command, _, expected = block.removeprefix("$ dualgrad ").partition("\n")
-        line = [sys.executable, "-m", "dualgrad", *command.split()]
-        result = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-        assert result.returncode == 0, result.stderr
-        said = result.stdout
+        said = python("-m", "dualgrad", *command.split(), cwd=tmp_path).stdout
         assert same(expected, said, doctest.ELLIPSIS), (command, said)
     assert re.sub(r"\s+", " ", report.strip()) in re.sub(r"\s+", " ", said)
     assert (tmp_path / "report.html").is_file()

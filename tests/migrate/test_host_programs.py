@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +10,10 @@ import pytest
 
 from tests.migrate.in_process import dualgrad
 from tests.migrate.kept_and_compared import kept
+from tests.migrate.test_loop import CONVERT
+from tests.support import python
 
 pytest.importorskip("libcst")
-HOME = Path(__file__).resolve().parents[2]
 
 MODEL = """
 from collections import namedtuple
@@ -151,17 +150,6 @@ if __name__ == "__main__":
     train()
 """,
 }
-CONVERT = """
-import sys
-from pathlib import Path
-from graph_api import reset_default_graph
-from dualgrad.migrate.convert import convert_program
-for file in sys.argv[1:]:
-    reset_default_graph()
-    code, conversion = convert_program(file, [])
-    assert code == 0
-    conversion.write(Path(file).with_suffix(".out.py"))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -172,8 +160,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path,
     for name, text in PROGRAMS.items():
         file = folder / f"{name}.py"
         file.write_text(text)
-        code = f"import sys; sys.path.insert(1, {str(HOME)!r})\n{CONVERT}"
-        subprocess.run([sys.executable, "-c", code, str(file)], cwd=folder, check=True, capture_output=True)
+        python("-c", CONVERT, str(file), cwd=folder)
         out = file.with_suffix(".out.py")
         found[name] = file, out.read_text(), json.loads(out.with_suffix(".map.json").read_text())
     return found

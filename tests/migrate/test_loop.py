@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,9 +14,9 @@ from dualgrad.files.tensors import array_of
 from dualgrad.migrate.convert import host_program
 from tests.migrate import in_process
 from tests.programs.catalogue import HERE
+from tests.support import python
 
 pytest.importorskip("libcst")
-HOME = Path(__file__).resolve().parents[2]
 
 WHOLE = "linear_regression gan_scopes word2vec_nce"
 """Programs with a plain loop; with initial values drawn between other draws; with a dict of feeds."""
@@ -281,14 +279,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, 
     files = {name: folder / f"p{i}.py" for i, name in enumerate(texts)}
     for name, file in files.items():
         file.write_text(texts[name])
-    command = [
-        sys.executable,
-        "-c",
-        f"import sys; sys.path.insert(1, {str(HOME)!r})\n{CONVERT}",
-        *map(str, files.values()),
-    ]
-    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
+    python("-c", CONVERT, *map(str, files.values()), cwd=folder)
     outs = {name: file.with_suffix(".out.py") for name, file in files.items()}
     return {n: (out.read_text(), json.loads(out.with_suffix(".map.json").read_text())) for n, out in outs.items()}
 
@@ -390,20 +381,15 @@ def test_summaries_are_written_by_tape_code(tmp_path: Path) -> None:
     """The same values under the same tags, at the same steps; what is left out is said."""
     program, out = tmp_path / "shown.py", tmp_path / "shown_tape.py"
     program.write_text(SHOWN)
-    env = {**os.environ, "PYTHONPATH": str(HOME)}
-    dualgrad = [sys.executable, "-m", "dualgrad"]
-    command = [*dualgrad, "convert", "-o", out.name, program.name, "tried"]
-    converted = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-    assert converted.returncode == 0, converted.stderr
+    converted = python("-m", "dualgrad", "convert", "-o", out.name, program.name, "tried", cwd=tmp_path)
     content = json.loads(out.with_suffix(".map.json").read_text())
     assert content["whole"] is True, content["why"]
     assert content["not_converted"] == []
     text = out.read_text()
     for number, line in enumerate(SHOWN.splitlines(), 1):
         assert ("sess.graph" in line) is (f"# The graph that line {number} writes " in text)
-    for program, command in {"before": [*dualgrad, "run", "shown.py"], "after": [sys.executable, out.name]}.items():
-        ran = subprocess.run([*command, program], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-        assert ran.stdout == converted.stdout, ran.stderr
+    for program, command in {"before": ["-m", "dualgrad", "run", "shown.py"], "after": [out.name]}.items():
+        assert python(*command, program, cwd=tmp_path).stdout == converted.stdout
     before, after = events(tmp_path / "before"), events(tmp_path / "after")
     assert len(before) == 3 * 3 + 4 + 4
     assert after == before

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.migrate.in_process import dualgrad
+from tests.support import python
 
 pytest.importorskip("libcst")
 
@@ -253,7 +252,7 @@ def test_a_main_whose_lines_mean_something_else_stays() -> None:
     plain = "import numpy as np\n\ndef main():\n    # first\n    a = np.ones(2)\n    print(a)\n"
     whole = with_main_inlined(plain + end, "p.py")
     assert whole is not None and "def main" not in whole.text and "    # first\n    a = np.ones(2)\n" in whole.text
-    ran = subprocess.run([sys.executable, "-c", whole.text], capture_output=True, text=True, check=True)
+    ran = python("-c", whole.text)
     assert ran.stdout == "[1. 1.]\n"
     for other in (
         plain.replace("print(a)", "return a"),

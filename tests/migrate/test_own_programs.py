@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +10,9 @@ import pytest
 
 from tests.migrate.in_process import dualgrad
 from tests.migrate.kept_and_compared import equal
+from tests.support import python
 
 pytest.importorskip("libcst")
-HOME = Path(__file__).resolve().parents[2]
 
 CLASS = {
     "main.py": """
@@ -406,9 +403,7 @@ def test_a_program_is_kept_and_compared(tmp_path: Path, name: str, capsys: pytes
         assert sorted(p.name for p in out.parent.glob("*.py")) == ["data.py", "out.py"]
         assert "tensorflow" not in (out.parent / "data.py").read_text()
     capsys.readouterr()
-    compared = [sys.executable, "-m", "dualgrad", "compare", "record", str(out)]
-    env = {**os.environ, "PYTHONPATH": str(HOME)}
-    result = subprocess.run(compared, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    result = python("-m", "dualgrad", "compare", "record", str(out), cwd=tmp_path, code=None)
     verdicts = (equal(result.stdout), *["NOT ALL COMPARED"] * bool(content["varies"]))
     assert any(verdict in result.stdout for verdict in verdicts), result.stdout + result.stderr
     assert "printed: the same text" in result.stdout

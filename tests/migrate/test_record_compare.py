@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from dualgrad.files.golden import Golden, digest
 from engine.runtime.errors import DataLossError, NotFoundError
 from tests.migrate.in_process import dualgrad
 from tests.programs.catalogue import HERE as PROGRAMS
+from tests.support import python
 
 HOME = Path(__file__).resolve().parents[2]
 
@@ -459,9 +459,7 @@ def test_only_products_may_be_rounded_otherwise_on_another_machine(
         "with tf.Session() as sess:\n    for _ in range(12):\n        print(sess.run([y, z, change, slope], "
         "{x: np.arange(1.0, 17.0).reshape(4, 4) / 5}))\n"
     )
-    home = {**os.environ, "PYTHONPATH": str(HOME), "DUALGRAD_NATIVE": "0"}
-    command = [sys.executable, "-c", OTHERWISE.format(module=module, op=op)]
-    subprocess.run(command, cwd=tmp_path, env=home, check=True, capture_output=True)
+    python("-c", OTHERWISE.format(module=module, op=op), cwd=tmp_path, DUALGRAD_NATIVE="0")
     found = compared(tmp_path, str(elsewhere(tmp_path / "R", tmp_path)))
     assert found["verdict"] == verdict, found["differences"]
     assert [name for name, row in found["rows"].items() if row["failed"]] == ["Tanh float64"] * (op == "tanh")

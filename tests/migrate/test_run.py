@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from dualgrad.migrate.judge import judge
+from tests.support import python
 
 HOME = Path(__file__).resolve().parents[2]
 
@@ -206,8 +207,7 @@ if __name__ == "__main__":
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "dualgrad", "run", str(tmp_path / "no.py")]
-    result = subprocess.run(command, cwd=HOME, capture_output=True, text=True, check=False)
+    result = python("-m", "dualgrad", "run", str(tmp_path / "no.py"), code=None)
     assert (result.returncode, result.stdout) == (2, "")
     assert "there is no file" in result.stderr
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,8 +12,8 @@ import graph_api
 import tape_api
 from tests.migrate.in_process import dualgrad
 from tests.programs.catalogue import HERE, differences, output_of, programs, tolerance
+from tests.support import python
 
-HOME = HERE.parents[1]
 PROGRAMS = programs()
 ALONE = ("checkpoints", "flags_and_app")
 """Programs that clear the default graph, or end their process: they have one of their own."""
@@ -37,9 +34,7 @@ def test_a_program_prints_what_it_prints_under_tensorflow(
 ) -> None:
     shutil.copy(program, tmp_path / program.name)
     if program.stem in ALONE:
-        command = [sys.executable, "-m", "dualgrad", "run", program.name]
-        environment = {**os.environ, "PYTHONPATH": str(HOME)}
-        ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        ran = python("-m", "dualgrad", "run", program.name, cwd=tmp_path, code=None)
         code, said = ran.returncode, ran.stdout
     else:
         code, said = dualgrad(tmp_path, "run", program.name), capsys.readouterr().out
@@ -82,5 +77,4 @@ def test_the_outputs_are_those_of_real_tensorflow(folder: str) -> None:
         "    found = catalogue.differences(record.what_it_prints(p), said, catalogue.tolerance(p))\n"
         "    assert not found, (p.name, found)\n"
     )
-    result = subprocess.run([sys.executable, "-c", code], cwd=HOME, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
+    python("-c", code)

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +11,7 @@ import pytest
 import tape_api as tf
 from engine.core.op import Op
 from tape_api.names import TABLE
+from tests.support import python
 
 
 def find(path: str) -> Any:
@@ -82,8 +80,7 @@ def test_missing_names_are_missing(path: str) -> None:
 
 def test_parts_can_be_imported() -> None:
     program = "from tape_api.math import log; from tape_api import nn; import tape_api.linalg as la; la.inv; nn.relu"
-    home = Path(__file__).resolve().parents[2]
-    subprocess.run([sys.executable, "-c", program], cwd=home, check=True)
+    python("-c", program)
 
 
 def test_dtypes_are_the_same_everywhere() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ import numpy as np
 import pytest
 
 import tape_api as tf
+from tests.support import python
 from tests.tapes import watching
 
 DRAWS = {
@@ -61,11 +60,9 @@ def test_a_call_with_a_seed_has_a_sequence_of_its_own(draw: Any) -> None:
 
 
 def test_without_seeds_programs_differ_and_with_them_they_agree() -> None:
-    home = Path(__file__).resolve().parents[2]
-
     def run(call: str) -> str:
         program = f"import tape_api as tf; print(tf.random.normal([3]{call}).numpy().tolist())"
-        done = subprocess.run([sys.executable, "-c", program], cwd=home, capture_output=True, text=True, check=True)
+        done = python("-c", program)
         return done.stdout
 
     assert run("") != run("")

@@ -6,8 +6,6 @@ import gc
 import inspect
 import json
 import os
-import subprocess
-import sys
 import textwrap
 import warnings
 import weakref
@@ -21,6 +19,7 @@ import graph_api
 import tape_api as tf
 from dualgrad.files.graph_protos import MetaGraphDef, SavedModel
 from engine.runtime.errors import DataLossError, NotFoundError, UnimplementedError
+from tests.support import python
 from tests.tapes import watching
 
 VECTOR = tf.TensorSpec([None], tf.float32, name="x")
@@ -504,11 +503,9 @@ def test_a_layer_of_a_saved_model_is_trained(tmp_path: Path) -> None:
 def in_tensorflow(folder: Path, text: str) -> None:
     """Run a program with TensorFlow, which looks at its file."""
     pytest.importorskip("tensorflow")
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     program = folder / "program.py"
     program.write_text("import json\nimport numpy as np\nimport tensorflow as tf\n" + text)
-    done = subprocess.run([sys.executable, program], env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
+    python(str(program), TF_CPP_MIN_LOG_LEVEL="3")
 
 
 @pytest.mark.peer
