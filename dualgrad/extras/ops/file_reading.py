@@ -36,7 +36,7 @@ def _read_abstract(filename: Aval) -> Aval:
 
 @host_op("ReadFile", _read_abstract, args=("filename",), batch=_one_by_one, stateful=True)
 def read_file_op(filename: Any) -> np.ndarray:
-    """What is in a file."""
+    """The contents of files."""
     path = os.fsdecode(filename.item())
     try:
         data = Path(path).read_bytes()

@@ -34,7 +34,7 @@ class Table:
     strict=True,
 )
 def looked_up_op(x: Any, *, table: Table, out_type: DType) -> np.ndarray:
-    """What each element stands for in a table."""
+    """The value that each element stands for in a table."""
     out = np.empty(np.shape(x), out_type.numpy)
     if out.size:
         out.reshape(-1)[:] = [table(key) for key in np.ravel(x).tolist()]
