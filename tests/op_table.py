@@ -41,7 +41,6 @@ _OF_STRINGS = (
 WITHOUT_ROW = {
     **dict.fromkeys([f"{name}_op" for name in _OF_STRINGS], "takes or gives strings; tests/test_strings.py"),
     "looked_up_op": "takes strings; tests/tape_api/test_as_keras.py",
-    "combined_op": "takes strings; tests/tape_api/test_keras_files.py",
     "rows_of_texts_op": "takes strings; tests/tape_api/test_as_keras.py",
     "parse_examples": "takes strings; tests/data/test_examples.py",
     "decode_csv_op": "takes strings; tests/data/test_csv.py",

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import linecache
-import os
 import re
 import shlex
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -16,6 +14,7 @@ import pytest
 
 from graph_api.graph import Graph
 from tests.migrate.in_process import dualgrad
+from tests.processes import printed
 
 HOME = Path(__file__).resolve().parent.parent
 DOCUMENTS = (HOME / "README.md", *sorted((HOME / "docs").rglob("*.md")))
@@ -102,12 +101,7 @@ def test_a_program_prints_what_it_says(
     if 'if __name__ == "__main__":' in program:
         # workers import it
         (tmp_path / "document.py").write_text(program, encoding="utf-8")
-        environment = {**os.environ, "PYTHONPATH": str(HOME)}
-        ran = subprocess.run(
-            [sys.executable, "document.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
-        assert ran.returncode == 0, ran.stderr
-        told = ran.stdout.splitlines()
+        told = printed("-u", "document.py", cwd=tmp_path).splitlines()
     else:
         # as if it were a file: functions are rewritten from their source
         entry = len(program), None, program.splitlines(keepends=True), "a document"

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,8 @@ import tape_api
 from dualgrad.frontend.legacy import Old
 from engine.core.eager import EagerTensor
 from tests.op_table import ROWS
-from tests.stubs import FRONT_ENDS, HOME, Stub, path_of, result, short_path_of, short_text
+from tests.processes import ran
+from tests.stubs import FRONT_ENDS, Stub, path_of, result, short_path_of, short_text
 
 PROGRAM = """
 import {front_end} as tf
@@ -51,8 +50,7 @@ def test_the_stub_is_up_to_date(front_end: str) -> None:
 def test_a_type_checker_refuses_what_is_wrong_and_nothing_else(front_end: str, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM.format(front_end=front_end))
-    command = [sys.executable, "-m", "mypy", "--config-file=", "--follow-imports=silent", str(program)]
-    told = subprocess.run(command, cwd=HOME, capture_output=True, text=True, check=False).stdout
+    told = ran("-m", "mypy", "--config-file=", "--follow-imports=silent", program).stdout
     lines = [int(line.split(":")[1]) for line in told.splitlines() if ": error:" in line]
     assert sorted(set(lines)) == REFUSED, told
 
@@ -164,9 +162,7 @@ dualgrad.tape.reduce_summ(y)
 def checked(checker: str, program: Path) -> set[int]:
     """The lines that a type checker refuses; it is not told how ours are checked."""
     options = {"mypy": ["--config-file=", "--follow-imports=silent"], "pyright": ["--pythonpath", sys.executable]}
-    command = [sys.executable, "-m", checker, *options[checker], str(program)]
-    environment = {**os.environ, "PYTHONPATH": str(HOME)}
-    told = subprocess.run(command, cwd=HOME, env=environment, capture_output=True, text=True, check=False).stdout
+    told = ran("-m", checker, *options[checker], program).stdout
     found = re.findall(rf"{program.name}:(\d+):(?:\d+ -)? error", told)
     assert found or "0 errors" in told or "Success" in told, told
     return set(map(int, found))

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.extras.ops.host import host_op
 from engine.core.aval import Aval
 from engine.core.batching import refused
 from engine.core.dtypes import DType, float32, float64, int32, int64, string
-from engine.core.kinds import nondifferentiable
 from engine.core.trace import constant_value
 from engine.core.value import as_array, dtype_of, shape_of
 from engine.runtime.errors import DTypeError, InvalidArgumentError
@@ -69,10 +69,24 @@ def _value(text: bytes, dtype: DType) -> Any:
     return float(number)
 
 
-def _kernel(
+def _abstract(records: Aval, *, dtypes: tuple[DType, ...], **_: Any) -> tuple[Aval, ...]:
+    if records.dtype is not string:
+        raise DTypeError(f"decode_csv: argument `records` must be of strings, got {records}")
+    return tuple([Aval(records.shape, dtype) for dtype in dtypes])
+
+
+@host_op(
+    "DecodeCSV",
+    _abstract,
+    args=("records",),
+    batch=refused("lines cannot be vectorized; decode them before"),
+    multi=True,
+)
+def decode_csv_op(
     records: Any, *, dtypes: tuple[DType, ...], defaults: tuple[Any, ...], delim: bytes, quotes: bool, missing: bytes,
     columns: tuple[int, ...] | None,
 ) -> tuple[np.ndarray, ...]:  # fmt: skip
+    """The columns of lines of comma-separated values."""
     lines = as_array(records, string, "decode_csv")
     by_column: list[list[Any]] = [[] for _ in dtypes]
     for number, line in enumerate(lines.ravel().tolist()):
@@ -98,25 +112,6 @@ def _kernel(
                 ) from None
     kinds = [object if d is string else d.numpy for d in dtypes]
     return tuple([np.array(x, kind).reshape(lines.shape) for x, kind in zip(by_column, kinds, strict=True)])
-
-
-def _abstract(records: Aval, *, dtypes: tuple[DType, ...], **_: Any) -> tuple[Aval, ...]:
-    if records.dtype is not string:
-        raise DTypeError(f"decode_csv: argument `records` must be of strings, got {records}")
-    return tuple([Aval(records.shape, dtype) for dtype in dtypes])
-
-
-decode_csv_op = nondifferentiable(
-    "decode_csv_op",
-    _kernel,
-    abstract=_abstract,
-    batch=refused("lines cannot be vectorized; decode them before"),
-    type="DecodeCSV",
-    args=("records",),
-    multi=True,
-    strict=False,
-    doc="The columns of lines of comma-separated values.",
-)
 
 
 def decode_csv(

@@ -6,32 +6,23 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.extras.ops.host import host_op
 from dualgrad.files.protos import TensorProto
 from dualgrad.files.tensors import array_of, data_type, dtype_name, tensor_proto
 from dualgrad.sparse.sparse_tensor import SparseTensor, SparseTensorValue
 from engine.core.aval import Aval
 from engine.core.batching import refused
 from engine.core.dtypes import as_dtype, string
-from engine.core.kinds import nondifferentiable
 from engine.core.operands import Operand
 from engine.runtime.errors import DataLossError, DTypeError, InvalidArgumentError
 
 _whole = refused("a message holds a whole tensor; serialize or parse one at a time")
 
 
-def _serialized(x: Any) -> np.ndarray:
+@host_op("SerializeTensor", lambda x: Aval((), string), args=("tensor",), batch=_whole, strict=True)
+def serialize_tensor_op(x: Any) -> np.ndarray:
+    """A tensor as a message."""
     return np.array(tensor_proto(np.asarray(x)).SerializeToString(), object)
-
-
-serialize_tensor_op = nondifferentiable(
-    "serialize_tensor_op",
-    _serialized,
-    abstract=lambda x: Aval((), string),
-    batch=_whole,
-    type="SerializeTensor",
-    args=("tensor",),
-    doc="A tensor as a message.",
-)
 
 
 def _array(name: str, data: bytes, dtype: Any) -> np.ndarray:
@@ -46,10 +37,6 @@ def _array(name: str, data: bytes, dtype: Any) -> np.ndarray:
         raise InvalidArgumentError(f"{name}: Could not parse `serialized` as TensorProto: {error}") from None
 
 
-def _parsed(data: Any, *, out_type: Any) -> np.ndarray:
-    return _array("parse_tensor", data[()], out_type)
-
-
 def _parsed_abstract(data: Aval, *, out_type: Any) -> Aval:
     _strings("parse_tensor", data)
     if data.shape not in (None, ()):
@@ -62,16 +49,10 @@ def _strings(name: str, data: Aval) -> None:
         raise DTypeError(f"{name}: argument `serialized` must be of strings, got {data}")
 
 
-parse_tensor_op = nondifferentiable(
-    "parse_tensor_op",
-    _parsed,
-    abstract=_parsed_abstract,
-    batch=_whole,
-    type="ParseTensor",
-    args=("serialized",),
-    strict=False,
-    doc="The tensor in a message.",
-)
+@host_op("ParseTensor", _parsed_abstract, args=("serialized",), batch=_whole)
+def parse_tensor_op(data: Any, *, out_type: Any) -> np.ndarray:
+    """The tensor in a message."""
+    return _array("parse_tensor", data[()], out_type)
 
 
 def serialize_tensor(tf: Any, tensor: Any, name: str | None = None) -> Operand:

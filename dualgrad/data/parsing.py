@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dualgrad.extras.ops.host import host_op
 from dualgrad.files import columns
 from dualgrad.files.protos import Example, Feature, Features
 from engine.core.aval import Aval, normalize_shape
 from engine.core.batching import elementwise_rule
 from engine.core.dtypes import as_dtype, float32, int64, string
-from engine.core.kinds import nondifferentiable
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.core.value import as_array
@@ -155,12 +155,6 @@ def assembled(name: str, feature: Any, counts: np.ndarray, values: Any, many: bo
     return [out.reshape((count,) * many + place.shape[1:] * varies + feature.shape)]
 
 
-def _parse_kernel(serialized: Any, *, names: Any, features: Any, many: bool) -> tuple[Any, ...]:
-    pairs = list(zip(names, features, strict=True))
-    found = _columns(serialized.tolist() if many else [serialized[()]], pairs)
-    return tuple([x for (n, f), held in zip(pairs, found, strict=True) for x in assembled(n, f, *held, many)])
-
-
 def leading(name: str, serialized: Aval, many: bool) -> tuple[int | None, ...]:
     """The first dimensions of what an op makes of serialized examples, if these are a vector, or else a scalar."""
     if serialized.dtype is not string:
@@ -186,17 +180,12 @@ def _parse_abstract(serialized: Aval, *, names: Any, features: Any, many: bool) 
     return tuple([aval for feature in features for aval in avals_of(feature, lead)])
 
 
-parse_examples = nondifferentiable(
-    "parse_examples",
-    _parse_kernel,
-    abstract=_parse_abstract,
-    batch=_one_by_one,
-    type="ParseExampleV2",
-    args=("serialized",),
-    multi=True,
-    strict=False,
-    doc="The features of serialized examples.",
-)
+@host_op("ParseExampleV2", _parse_abstract, args=("serialized",), batch=_one_by_one, multi=True)
+def parse_examples(serialized: Any, *, names: Any, features: Any, many: bool) -> tuple[Any, ...]:
+    """The features of serialized examples."""
+    pairs = list(zip(names, features, strict=True))
+    found = _columns(serialized.tolist() if many else [serialized[()]], pairs)
+    return tuple([x for (n, f), held in zip(pairs, found, strict=True) for x in assembled(n, f, *held, many)])
 
 
 def _checked(features: Any, many: bool) -> tuple[tuple[str, ...], tuple[Any, ...]]:
@@ -271,7 +260,15 @@ def parse_example(
     return _features(tf, serialized, features, True)
 
 
-def _decode_kernel(data: Any, *, dtype: Any, little_endian: bool) -> np.ndarray:
+def _decode_abstract(data: Aval, *, dtype: Any, little_endian: bool) -> Aval:
+    if data.dtype is not string:
+        raise DTypeError(f"decode_raw: argument `bytes` must be of strings, got {data}")
+    return Aval(None if data.shape is None else (*data.shape, None), dtype)
+
+
+@host_op("DecodeRaw", _decode_abstract, args=("bytes",), batch=elementwise_rule)
+def decode_raw_op(data: Any, *, dtype: Any, little_endian: bool) -> np.ndarray:
+    """Strings as arrays of numbers, along a new last dimension."""
     items = data.ravel().tolist()
     lengths = {len(x) for x in items}
     if len(lengths) > 1:
@@ -284,24 +281,6 @@ def _decode_kernel(data: Any, *, dtype: Any, little_endian: bool) -> np.ndarray:
     order = "<" if little_endian else ">"
     array = np.frombuffer(b"".join(items), dtype.numpy.newbyteorder(order)).astype(dtype.numpy)
     return array.reshape((*data.shape, -1) if items else (*data.shape, 0))
-
-
-def _decode_abstract(data: Aval, *, dtype: Any, little_endian: bool) -> Aval:
-    if data.dtype is not string:
-        raise DTypeError(f"decode_raw: argument `bytes` must be of strings, got {data}")
-    return Aval(None if data.shape is None else (*data.shape, None), dtype)
-
-
-decode_raw_op = nondifferentiable(
-    "decode_raw_op",
-    _decode_kernel,
-    abstract=_decode_abstract,
-    batch=elementwise_rule,
-    type="DecodeRaw",
-    args=("bytes",),
-    strict=False,
-    doc="Strings as arrays of numbers, along a new last dimension.",
-)
 
 
 def decode_raw(

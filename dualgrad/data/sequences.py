@@ -22,10 +22,10 @@ from dualgrad.data.parsing import _checked as checked
 from dualgrad.data.parsing import _filled as filled
 from dualgrad.data.parsing import _one_by_one as one_by_one
 from dualgrad.data.parsing import _values_of as values_of
+from dualgrad.extras.ops.host import host_op
 from dualgrad.files.protos import SequenceExample
 from engine.core.aval import Aval
 from engine.core.dtypes import int64
-from engine.core.kinds import nondifferentiable
 from engine.runtime.errors import DataLossError, InvalidArgumentError
 
 
@@ -61,7 +61,19 @@ def _sparse(examples: Sequence[Any], feature: Any, many: bool) -> list[np.ndarra
     return [indices if many else indices[:, 1:], values, shape if many else shape[1:]]
 
 
-def _kernel(serialized: Any, *, context: Any, lists: Any, many: bool) -> tuple[np.ndarray, ...]:
+def _abstract(serialized: Aval, *, context: Any, lists: Any, many: bool) -> tuple[Aval, ...]:
+    lead = leading("parse_sequence_example", serialized, many)
+    avals = [aval for _, feature in context for aval in avals_of(feature, lead)]
+    for _, feature in lists:
+        avals += avals_of(feature, lead, steps=1)
+        if many and not isinstance(feature, VarLenFeature):
+            avals.append(Aval(lead, int64))
+    return tuple(avals)
+
+
+@host_op("ParseSequenceExampleV2", _abstract, args=("serialized",), batch=one_by_one, multi=True)
+def parse_sequences(serialized: Any, *, context: Any, lists: Any, many: bool) -> tuple[np.ndarray, ...]:
+    """The features of serialized examples that are sequences."""
     try:
         data = serialized.tolist() if many else [serialized[()]]
         examples = [SequenceExample.FromString(x) for x in data]
@@ -80,29 +92,6 @@ def _kernel(serialized: Any, *, context: Any, lists: Any, many: bool) -> tuple[n
         if many:
             out.append(counts // math.prod(feature.shape))
     return tuple(out)
-
-
-def _abstract(serialized: Aval, *, context: Any, lists: Any, many: bool) -> tuple[Aval, ...]:
-    lead = leading("parse_sequence_example", serialized, many)
-    avals = [aval for _, feature in context for aval in avals_of(feature, lead)]
-    for _, feature in lists:
-        avals += avals_of(feature, lead, steps=1)
-        if many and not isinstance(feature, VarLenFeature):
-            avals.append(Aval(lead, int64))
-    return tuple(avals)
-
-
-parse_sequences = nondifferentiable(
-    "parse_sequences",
-    _kernel,
-    abstract=_abstract,
-    batch=one_by_one,
-    type="ParseSequenceExampleV2",
-    args=("serialized",),
-    multi=True,
-    strict=False,
-    doc="The features of serialized examples that are sequences.",
-)
 
 
 def _pairs(features: Any, kinds: tuple[type, ...]) -> tuple[tuple[str, Any], ...]:

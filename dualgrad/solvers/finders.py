@@ -8,12 +8,13 @@ Newton's steps follow where the matrix is small enough.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.optimize
 
+from dualgrad.adapters.scipy import DENSE, PRODUCTS, WITHOUT
+from dualgrad.solvers.implicit_op import derivative_in_x
 from dualgrad.solvers.matrices import compiled_blocks
 from engine.closed.function import ClosedFunction
 from engine.runtime.errors import ConvergenceError
@@ -72,116 +73,71 @@ def _checked(name: str, found: Any, residual: ClosedFunction, guess: np.ndarray,
     return x
 
 
-@dataclass(frozen=True)
-class Roots:
+def root(
+    residual: ClosedFunction, guess: np.ndarray, params: Arrays, method: str = "hybr", **options: Any
+) -> np.ndarray:
     """`scipy.optimize.root`; by ``"known"`` the guess is the solution but for a few of Newton's steps."""
-
-    method: str = "hybr"
-    options: dict[str, Any] = field(default_factory=dict)
-
-    def __call__(self, residual: ClosedFunction, guess: np.ndarray, params: Arrays) -> np.ndarray:
-        """Find it."""
-        if self.method == "known":
-            return polished(residual, guess, params)
-        value = function_of(residual, guess, params)
-        exact: dict[str, Any] = (
-            {"jac": matrix_function(residual, guess, params)} if self.method in ("hybr", "lm") else {}
-        )
-        found = scipy.optimize.root(value, guess, method=self.method, **exact, **self.options)
-        return _checked("root", found, residual, guess, params)
+    if method == "known":
+        return polished(residual, guess, params)
+    if method in ("hybr", "lm"):
+        options["jac"] = matrix_function(residual, guess, params)
+    found = scipy.optimize.root(function_of(residual, guess, params), guess, method=method, **options)
+    return _checked("root", found, residual, guess, params)
 
 
-@dataclass(frozen=True)
-class ScalarRoot:
+def root_scalar(residual: ClosedFunction, guess: np.ndarray, params: Arrays, **options: Any) -> np.ndarray:
     """`scipy.optimize.root_scalar`."""
-
-    options: dict[str, Any] = field(default_factory=dict)
-
-    def __call__(self, residual: ClosedFunction, guess: np.ndarray, params: Arrays) -> np.ndarray:
-        """Find it."""
-        value, matrix = function_of(residual, guess, params), matrix_function(residual, guess, params)
-        options = dict(self.options)
-        if options.get("bracket") is None and options.get("method") in (None, "newton", "halley"):
-            options |= {"method": "newton", "fprime": lambda x: matrix(x).item()}
-        try:
-            found = scipy.optimize.root_scalar(lambda x: value(x).item(), x0=float(guess[0]), **options)
-        except (ValueError, RuntimeError) as error:
-            raise ConvergenceError(f"root_scalar: {error}") from error
-        found.x, found.success, found.message = np.asarray([found.root]), found.converged, found.flag
-        return _checked("root_scalar", found, residual, guess, params)
+    value, matrix = function_of(residual, guess, params), matrix_function(residual, guess, params)
+    if options.get("bracket") is None and options.get("method") in (None, "newton", "halley"):
+        options |= {"method": "newton", "fprime": lambda x: matrix(x).item()}
+    try:
+        found = scipy.optimize.root_scalar(lambda x: value(x).item(), x0=float(guess[0]), **options)
+    except (ValueError, RuntimeError) as error:
+        raise ConvergenceError(f"root_scalar: {error}") from error
+    found.x, found.success, found.message = np.asarray([found.root]), found.converged, found.flag
+    return _checked("root_scalar", found, residual, guess, params)
 
 
-@dataclass(frozen=True)
-class FixedPoint:
+def fixed_point(residual: ClosedFunction, guess: np.ndarray, params: Arrays, **options: Any) -> np.ndarray:
     """`scipy.optimize.fixed_point`, of ``residual = f(x) - x``."""
-
-    options: dict[str, Any] = field(default_factory=dict)
-
-    def __call__(self, residual: ClosedFunction, guess: np.ndarray, params: Arrays) -> np.ndarray:
-        """Find it."""
-        value = function_of(residual, guess, params)
-        try:
-            found = scipy.optimize.fixed_point(lambda x: value(x) + x, guess, **self.options)
-        except RuntimeError as error:
-            raise ConvergenceError(f"fixed_point: {error}") from error
-        result = scipy.optimize.OptimizeResult(x=found, success=True, message="")
-        return _checked("fixed_point", result, residual, guess, params)
+    value = function_of(residual, guess, params)
+    try:
+        found = scipy.optimize.fixed_point(lambda x: value(x) + x, guess, **options)
+    except RuntimeError as error:
+        raise ConvergenceError(f"fixed_point: {error}") from error
+    result = scipy.optimize.OptimizeResult(x=found, success=True, message="")
+    return _checked("fixed_point", result, residual, guess, params)
 
 
-_WITH_HESSIAN = ("dogleg", "trust-exact")
-_WITH_PRODUCTS = ("newton-cg", "trust-ncg", "trust-krylov", "trust-constr")
-
-
-@dataclass(frozen=True)
-class Minimum:
+def minimize(
+    residual: ClosedFunction, guess: np.ndarray, params: Arrays, value: ClosedFunction, gradient: ClosedFunction,
+    method: str | None = None, **options: Any,
+) -> np.ndarray:  # fmt: skip
     """`scipy.optimize.minimize`; the gradient it takes is `gradient`, the residual may add bounds to it."""
-
-    value: ClosedFunction
-    gradient: ClosedFunction
-    method: str | None = None
-    options: dict[str, Any] = field(default_factory=dict)
-
-    def __call__(self, residual: ClosedFunction, guess: np.ndarray, params: Arrays) -> np.ndarray:
-        """Find it."""
-        value, gradient = (function_of(f, guess, params) for f in (self.value, self.gradient))
-        more: dict[str, Any] = {}
-        method = (self.method or "").lower()
-        if method not in ("nelder-mead", "powell", "cobyla", "cobyqa"):
-            more["jac"] = gradient
-        if method in _WITH_HESSIAN or method == "trust-constr":
-            more["hess"] = matrix_function(self.gradient, guess, params)
-        elif method in _WITH_PRODUCTS:
-            push = self.gradient.pushforward([0], [0])[0]
-            more["hessp"] = lambda x, p: push.run(np.asarray(x, guess.dtype), *params, np.asarray(p, guess.dtype))[
-                1
-            ].astype(np.float64)
-        found = scipy.optimize.minimize(lambda x: value(x).item(), guess, method=self.method, **more, **self.options)
-        return _checked("minimize", found, residual, guess, params)
+    cost, name = function_of(value, guess, params), (method or "").lower()
+    if name not in WITHOUT:
+        options["jac"] = function_of(gradient, guess, params)
+    if name in DENSE or name == "trust-constr":
+        options["hess"] = matrix_function(gradient, guess, params)
+    elif name in PRODUCTS:
+        product = derivative_in_x(gradient)
+        options["hessp"] = lambda x, p: function_of(product, guess, (np.asarray(x, guess.dtype), *params))(p)
+    found = scipy.optimize.minimize(lambda x: cost(x).item(), guess, method=method, **options)
+    return _checked("minimize", found, residual, guess, params)
 
 
-@dataclass(frozen=True)
-class LeastSquares:
+def least_squares(
+    residual: ClosedFunction, guess: np.ndarray, params: Arrays, misses: ClosedFunction, **options: Any
+) -> np.ndarray:
     """`scipy.optimize.least_squares` of the function `misses`."""
-
-    misses: ClosedFunction
-    options: dict[str, Any] = field(default_factory=dict)
-
-    def __call__(self, residual: ClosedFunction, guess: np.ndarray, params: Arrays) -> np.ndarray:
-        """Find it."""
-        value, matrix = (f(self.misses, guess, params) for f in (function_of, matrix_function))
-        found = scipy.optimize.least_squares(value, guess, matrix, **self.options)
-        return _checked("least_squares", found, residual, guess, params)
+    value, matrix = (f(misses, guess, params) for f in (function_of, matrix_function))
+    found = scipy.optimize.least_squares(value, guess, matrix, **options)
+    return _checked("least_squares", found, residual, guess, params)
 
 
-@dataclass(frozen=True, eq=False)
-class Custom:
+def custom(residual: ClosedFunction, guess: np.ndarray, params: Arrays, solve: Callable[..., Any]) -> np.ndarray:
     """A function of the user's: ``solve(residual, guess)``, of NumPy arrays."""
-
-    solve: Callable[..., Any]
-
-    def __call__(self, residual: ClosedFunction, guess: np.ndarray, params: Arrays) -> np.ndarray:
-        """Find it."""
-        found = np.asarray(self.solve(function_of(residual, guess, params), guess.astype(np.float64)))
-        if found.size != guess.size or not np.all(np.isfinite(found)):
-            raise ConvergenceError(f"custom_root: `solve` must give {guess.size} finite numbers; got {found!r}")
-        return found.reshape(guess.shape).astype(guess.dtype)
+    found = np.asarray(solve(function_of(residual, guess, params), guess.astype(np.float64)))
+    if found.size != guess.size or not np.all(np.isfinite(found)):
+        raise ConvergenceError(f"custom_root: `solve` must give {guess.size} finite numbers; got {found!r}")
+    return found.reshape(guess.shape).astype(guess.dtype)

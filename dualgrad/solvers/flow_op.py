@@ -25,6 +25,8 @@ import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.sparse import csr_array
 
+from dualgrad.solvers.closures import static_shape
+from dualgrad.solvers.linear_op import one_by_one
 from dualgrad.solvers.matrices import compiled_blocks
 from dualgrad.solvers.trajectories import Trajectory
 from engine.closed.function import ClosedFunction, build, plain
@@ -36,7 +38,7 @@ from engine.core.kinds import PushedTogether, Together, general
 from engine.core.op import Op
 from engine.core.value import Zero, aval_of
 from engine.ops.creation import zeros_like
-from engine.ops.joining import concat, stack
+from engine.ops.joining import concat
 from engine.ops.reduce import reduce_sum
 from engine.ops.shape import reshape
 from engine.ops.slicing import getitem
@@ -222,19 +224,12 @@ def _abstract(times: Aval, *operands: Aval, bodies: Sequence[ClosedFunction], st
 # ---- derivatives with respect to the times ---------------------------------------------------------------------------
 
 
-def _length(times: Any) -> int:
-    shape = aval_of(times).shape
-    if shape is None or shape[0] is None:
-        raise InvalidArgumentError("solve_ivp: its derivatives need a static number of times; set_shape gives one")
-    return shape[0]
-
-
 def _slopes(
     arrive: bool, times: Any, operands: Sequence[Any], outs: Sequence[Any], bodies: Sequence[ClosedFunction],
     stages: Stages,
 ) -> list[Any]:  # fmt: skip
     """The right-hand sides at all times, of each state, on the side where its stage arrives or departs."""
-    size = _length(times)
+    size = static_shape(times, "solve_ivp: the times")[0]
     jumps = dict(zip(stages.jumps, operands[stages.states : stages.first_param - 1], strict=True))
     found: list[Any] = []
     for k, body in enumerate(bodies):
@@ -248,10 +243,6 @@ def _slopes(
             results = body.inline(None, [*batched, *operands[stages.first_param - 1 :]])
             found += [unbatch(r, level, size) for r in results]
     return found
-
-
-def _at(x: Any, i: int) -> Any:
-    return getitem(x, i)
 
 
 def _column(t: Any, like: Any) -> Any:
@@ -306,12 +297,12 @@ def _jvp(
     arrive: list[Any] = []
     if moved is not None:
         arrive, depart = (_slopes(side, times, operands, outs, bodies, stages) for side in (True, False))
-        length = _length(times)
+        length = static_shape(times, "solve_ivp: the times")[0]
         for s in range(count):
             at = stages.start(stages.stage_of(s), length)
             if not stages.jumps:
                 # as smooth at all times as between them: what starts later has gone less far
-                start_of[s] = start_of[s] - _at(depart[s], at) * _at(moved, at)
+                start_of[s] = start_of[s] - getitem(depart[s], at) * getitem(moved, at)
                 continue
             more = (_without_row(arrive[s], at, length) - depart[s]) * _column(moved, arrive[s])
             jump_of[s] = more if s not in jump_of else jump_of[s] + more
@@ -340,9 +331,9 @@ def _jvp(
     for s in range(count):
         tangent = found[tangent_at[s]]
         if moved is not None:
-            at = stages.start(stages.stage_of(s), _length(times))
+            at = stages.start(stages.stage_of(s), length)
             passed = arrive[s] * _column(moved, arrive[s])
-            tangent = tangent + (_without_row(passed, at, _length(times)) if stages.jumps else passed)
+            tangent = tangent + (_without_row(passed, at, length) if stages.jumps else passed)
         results.append(tangent)
     return results
 
@@ -404,7 +395,7 @@ def _vjp(
     wanted: Sequence[bool], previous: Sequence[Any], cts: Any, outs: Any, times: Any, *operands: Any,
     bodies: Sequence[ClosedFunction], stages: Stages,
 ) -> list[Any]:  # fmt: skip
-    count, last, n = stages.states, len(bodies) - 1, _length(times)
+    count, last, n = stages.states, len(bodies) - 1, static_shape(times, "solve_ivp: the times")[0]
     first = stages.first_param - 1
     params = operands[first:]
     asked = [i for i in differentiable(params) if wanted[1 + first + i]]
@@ -439,12 +430,12 @@ def _vjp(
 
     for s in range(count):
         at = stages.start(stages.stage_of(s), n)
-        give(1 + s, _at(found[place[s]], at) + _at(cts[s], at))
+        give(1 + s, getitem(found[place[s]], at) + getitem(cts[s], at))
     for j, s in enumerate(stages.jumps):
         give(1 + count + j, found[place[s]])
     end = stages.start(0, n)
     for j, i in enumerate(asked):
-        give(1 + first + i, _at(found[sums + j], end))
+        give(1 + first + i, getitem(found[sums + j], end))
     if wanted[0]:
         arrive, depart = (_slopes(side, times, operands, outs, bodies, stages) for side in (True, False))
         ct = None
@@ -465,8 +456,7 @@ def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], 
     """Solve for all elements as one system, with steps that suit them all; one by one if their times differ."""
     stages, bodies = params["stages"], params["bodies"]
     if flags[0]:
-        each = [op(*[_at(x, i) if f else x for x, f in zip(inputs, flags, strict=True)], **params) for i in range(size)]
-        return [stack(parts, 0) for parts in zip(*each, strict=True)]
+        return one_by_one(op, size, flags, inputs, params)
     count, first = stages.states, stages.first_param
     carried = list(flags[1 : 1 + count])
     for j, s in enumerate(stages.jumps):

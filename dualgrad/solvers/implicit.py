@@ -7,6 +7,7 @@ functions use does. See `dualgrad.solvers.implicit_op`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,11 @@ def _closed(name: str, fun: Callable[..., Any], packed: Packed, args: Any, size:
 def _found(packed: Packed, made: Closure, residual: ClosedFunction, find: Any, linear: Any) -> Any:
     guess = stop_gradient(packed.vector)
     return as_value(implicit_op(guess, *made.captured, residual=residual, find=find, linear=linear))
+
+
+def _by(finder: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """A finder with the options that were given."""
+    return partial(finder, **{k: v for k, v in options.items() if v is not None})
 
 
 def _result(packed: Packed, x: Any, **more: Any) -> scipy.optimize.OptimizeResult:
@@ -98,8 +104,8 @@ def root(
     """
     packed = Packed(x0, "root: argument `x0`")
     made = _closed("root", fun, packed, args, packed.size)
-    how = {k: v for k, v in (("tol", tol), ("options", options)) if v is not None}
-    x = _found(packed, made, made.closed, finders.Roots(method, how), linear)
+    find = _by(finders.root, method=method, tol=tol, options=options)
+    x = _found(packed, made, made.closed, find, linear)
     return _result(packed, x, fun=as_value(made.closed.inline(None, [x, *made.captured])[0]))
 
 
@@ -139,7 +145,7 @@ def custom_root(fun: Callable[..., Any], x0: Any, solve: Callable[..., Any], arg
     """
     packed = Packed(x0, "custom_root: argument `x0`")
     made = _closed("custom_root", fun, packed, args, packed.size)
-    return packed.unpacked(_found(packed, made, made.closed, finders.Custom(solve), linear))
+    return packed.unpacked(_found(packed, made, made.closed, _by(finders.custom, solve=solve), linear))
 
 
 def fixed_point(
@@ -158,7 +164,7 @@ def fixed_point(
     """
     packed = Packed(x0, "fixed_point: argument `x0`")
     made = _closed("fixed_point", lambda x: _difference(func(x, *_tuple(args)), x), packed, (), packed.size)
-    find = finders.FixedPoint({"xtol": xtol, "maxiter": maxiter, "method": method})
+    find = _by(finders.fixed_point, xtol=xtol, maxiter=maxiter, method=method)
     return packed.unpacked(_found(packed, made, made.closed, find, linear))
 
 
@@ -191,16 +197,8 @@ def root_scalar(
         raise InvalidArgumentError("root_scalar: give `bracket` or `x0`")
     packed = Packed(start, "root_scalar: argument `x0`")
     made = _closed("root_scalar", f, packed, args, 1)
-    chosen = {
-        "method": method,
-        "bracket": ends,
-        "x1": x1,
-        "xtol": xtol,
-        "rtol": rtol,
-        "maxiter": maxiter,
-        "options": options,
-    }
-    find = finders.ScalarRoot({k: v for k, v in chosen.items() if v is not None})
+    how = {"xtol": xtol, "rtol": rtol, "maxiter": maxiter, "options": options}
+    find = _by(finders.root_scalar, method=method, bracket=ends, x1=x1, **how)
     x = packed.unpacked(_found(packed, made, made.closed, find, "dense"))
     return scipy.optimize.RootResults(root=x, iterations=None, function_calls=None, flag=0, method=method)
 
@@ -326,8 +324,8 @@ def minimize(
     made = _closed("minimize", fun, packed, args, 1)
     gradient, limits = _gradient(made.closed), _bounds(bounds, packed)
     residual = gradient if limits is None else _within(gradient, limits)
-    chosen = {"bounds": bounds, "tol": tol, "options": options}
-    find = finders.Minimum(made.closed, gradient, method, {k: v for k, v in chosen.items() if v is not None})
+    how = {"method": method, "bounds": bounds, "tol": tol, "options": options}
+    find = _by(finders.minimize, value=made.closed, gradient=gradient, **how)
     x = _found(packed, made, residual, find, linear)
     return _result(packed, x, fun=reshape(as_value(made.closed.inline(None, [x, *made.captured])[0]), []))
 
@@ -361,5 +359,5 @@ def least_squares(
     ends = [np.broadcast_to(np.asarray(b, packed.dtype.numpy), (packed.size,)) for b in bounds]
     residual = gradient if all(np.all(np.isinf(b)) for b in ends) else _within(gradient, ends)
     given = {"bounds": tuple(bounds), "method": method, **options}
-    x = _found(packed, misses, residual, finders.LeastSquares(misses.closed, given), linear)
+    x = _found(packed, misses, residual, _by(finders.least_squares, misses=misses.closed, **given), linear)
     return _result(packed, x, fun=as_value(misses.closed.inline(None, [x, *misses.captured])[0]))

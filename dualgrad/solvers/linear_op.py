@@ -17,7 +17,6 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from dualgrad.solvers.matrices import compiled_blocks
 from engine.closed.function import ClosedFunction, build, plain
 from engine.control.cond import differentiable, plus
 from engine.core.aval import Aval
@@ -41,8 +40,6 @@ def _kernel(rhs: Any, *params: Any, product: ClosedFunction, how: Any) -> np.nda
 
     if how == "sparse":
         found = splu(sparse_matrix(product, rhs, params).tocsc()).solve(np.asarray(rhs, np.float64))
-    elif how == "dense":
-        found = np.linalg.solve(compiled_blocks(product, [0]).run(rhs, *params)[0], rhs)
     else:
         found = how(multiply, np.asarray(rhs))
     found = np.asarray(found, rhs.dtype).reshape(rhs.shape)
@@ -113,7 +110,8 @@ def _vjp(
 def one_by_one(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
     """Apply the op to each element of a batch: each one takes its own steps."""
     pairs = list(zip(inputs, flags, strict=True))
-    return stack([identity(op(*[getitem(x, i) if f else x for x, f in pairs], **params)) for i in range(size)], 0)
+    each = [op(*[getitem(x, i) if f else x for x, f in pairs], **params) for i in range(size)]
+    return [stack(parts, 0) for parts in zip(*each, strict=True)] if op.multi else stack([*map(identity, each)], 0)
 
 
 linear_solve_op = general(

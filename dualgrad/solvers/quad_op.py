@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import integrate
 
+from dualgrad.solvers.linear_op import one_by_one
 from engine.closed.function import ClosedFunction, plain
 from engine.control.cond import differentiable, plus
 from engine.core.aval import Aval
@@ -22,9 +23,7 @@ from engine.core.op import Op
 from engine.core.value import Zero, aval_of
 from engine.ops.compare import is_finite, select
 from engine.ops.creation import zeros_like
-from engine.ops.joining import stack
 from engine.ops.reduce import reduce_sum
-from engine.ops.slicing import getitem
 
 Options = tuple[tuple[str, Any], ...]
 
@@ -112,10 +111,7 @@ def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], 
     """All elements at the same points if they have the same limits, else one by one."""
     body = params["body"]
     if flags[0] or flags[1]:
-        each = [
-            op(*[getitem(x, i) if f else x for x, f in zip(inputs, flags, strict=True)], **params) for i in range(size)
-        ]
-        return [stack(parts, 0) for parts in zip(*each, strict=True)]
+        return one_by_one(op, size, flags, inputs, params)
     point = aval_of(inputs[0])
     avals = [Aval((), point.dtype), *[plain(aval_of(x)) for x in inputs[2:]]]
     inner, batched = body.batched([False, *flags[2:]], avals, size)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.extras.ops.host import host_op
 from dualgrad.sparse.sparse_tensor import SparseTensor
 from engine.core.aval import Aval
 from engine.core.batching import refused
 from engine.core.dtypes import int8, int16, int32, int64, string, uint8, uint16
-from engine.core.kinds import nondifferentiable
 from engine.core.operands import Operand
 from engine.core.value import dtype_of
 from engine.runtime.errors import InvalidArgumentError
@@ -37,7 +37,21 @@ def _sets(indices: Any, values: Any, shape: Any, *, ordered: bool) -> dict[tuple
     return found
 
 
-def _combined(*parts: Any, how: str, ordered: bool) -> tuple[np.ndarray, ...]:
+def _abstract(*avals: Aval, how: str, ordered: bool) -> tuple[Aval, ...]:
+    rank = None if avals[2].shape is None else avals[2].shape[0]
+    return Aval((None, rank), int64), Aval((None,), avals[1].dtype), Aval((rank,), int64)
+
+
+@host_op(
+    "SparseToSparseSetOperation",
+    _abstract,
+    args=("a_indices", "a_values", "a_shape", "b_indices", "b_values", "b_shape"),
+    batch=_no_batch,
+    multi=True,
+    strict=True,
+)
+def set_operation_op(*parts: Any, how: str, ordered: bool) -> tuple[np.ndarray, ...]:
+    """The rows of two sparse tensors combined as sets."""
     a, b = (_sets(*three, ordered=ordered) for three in (parts[:3], parts[3:]))
     lead, other = parts[2][:-1].tolist(), parts[5][:-1].tolist()
     if lead != other:
@@ -48,23 +62,6 @@ def _combined(*parts: Any, how: str, ordered: bool) -> tuple[np.ndarray, ...]:
     values[:] = [x for row in rows.values() for x in row]
     shape = [*lead, max(map(len, rows.values()), default=0)]
     return np.array(indices, np.int64).reshape(-1, len(shape)), values, np.array(shape, np.int64)
-
-
-def _abstract(*avals: Aval, how: str, ordered: bool) -> tuple[Aval, ...]:
-    rank = None if avals[2].shape is None else avals[2].shape[0]
-    return Aval((None, rank), int64), Aval((None,), avals[1].dtype), Aval((rank,), int64)
-
-
-set_operation_op = nondifferentiable(
-    "set_operation_op",
-    _combined,
-    abstract=_abstract,
-    batch=_no_batch,
-    type="SparseToSparseSetOperation",
-    args=("a_indices", "a_values", "a_shape", "b_indices", "b_values", "b_shape"),
-    multi=True,
-    doc="The rows of two sparse tensors combined as sets.",
-)
 
 
 def _as_sparse(tf: Any, label: str, x: Any) -> SparseTensor:
@@ -129,27 +126,18 @@ def difference(tf: Any, a: Any, b: Any, aminusb: bool = True, validate_indices: 
     return _operation(tf, "difference", a, b, validate_indices)
 
 
-def _size(indices: Any, values: Any, shape: Any, *, ordered: bool) -> np.ndarray:
-    out = np.zeros(shape[:-1].tolist(), np.int32)
-    for place, found in _sets(indices, values, shape, ordered=ordered).items():
-        out[place] = len(found)
-    return out
-
-
 def _size_abstract(indices: Aval, values: Aval, shape: Aval, *, ordered: bool) -> Aval:
     rank = None if shape.shape is None else shape.shape[0]
     return Aval(None if rank is None else (None,) * (rank - 1), int32)
 
 
-set_size_op = nondifferentiable(
-    "set_size_op",
-    _size,
-    abstract=_size_abstract,
-    batch=_no_batch,
-    type="SetSize",
-    args=("set_indices", "set_values", "set_shape"),
-    doc="How many elements the rows of a sparse tensor have as sets.",
-)
+@host_op("SetSize", _size_abstract, args=("set_indices", "set_values", "set_shape"), batch=_no_batch, strict=True)
+def set_size_op(indices: Any, values: Any, shape: Any, *, ordered: bool) -> np.ndarray:
+    """How many elements the rows of a sparse tensor have as sets."""
+    out = np.zeros(shape[:-1].tolist(), np.int32)
+    for place, found in _sets(indices, values, shape, ordered=ordered).items():
+        out[place] = len(found)
+    return out
 
 
 def size(tf: Any, a: Any, validate_indices: bool = True) -> Operand:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.migrate.in_process import dualgrad
 from tests.migrate.kept_and_compared import kept
+from tests.migrate.test_loop import CONVERT
 from tests.processes import printed
 
 pytest.importorskip("libcst")
@@ -149,17 +150,6 @@ if __name__ == "__main__":
     train()
 """,
 }
-CONVERT = """
-import sys
-from pathlib import Path
-from graph_api import reset_default_graph
-from dualgrad.migrate.convert import convert_program
-for file in sys.argv[1:]:
-    reset_default_graph()
-    code, conversion = convert_program(file, [])
-    assert code == 0
-    conversion.write(Path(file).with_suffix(".out.py"))
-"""
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +19,7 @@ from dualgrad.migrate.convert import convert_program
 from dualgrad.migrate.convert.edits import Unsafe
 from dualgrad.migrate.convert.targets import TARGETS, renamed
 from tests.migrate.in_process import dualgrad, kept
+from tests.processes import ran
 
 pytest.importorskip("libcst")
 HOME = Path(__file__).resolve().parents[2]
@@ -88,9 +86,8 @@ def written(folder: Path, to: str, program: str = PROGRAM) -> str:
 
 def elsewhere(folder: Path, code: int = 0) -> dict[str, Any]:
     """What `compare` finds, in a process of its own, for other libraries stay in one."""
-    command = [sys.executable, "-m", "dualgrad", "compare", "--json", "found.json", "record", "out.py"]
-    environment = {**os.environ, "PYTHONPATH": str(HOME), "TF_CPP_MIN_LOG_LEVEL": "3"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    command = ["-m", "dualgrad", "compare", "--json", "found.json", "record", "out.py"]
+    done = ran(*command, cwd=folder, TF_CPP_MIN_LOG_LEVEL="3")
     assert done.returncode == code, done.stdout + done.stderr
     found: dict[str, Any] = json.loads((folder / "found.json").read_bytes())
     return found

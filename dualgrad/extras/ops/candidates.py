@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.extras.ops.host import host_op
 from engine.core.aval import Aval
 from engine.core.batching import Batches, NotBatched
 from engine.core.dtypes import INTEGER, float32, int64
-from engine.core.kinds import check_dtype, nondifferentiable
+from engine.core.kinds import check_dtype
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.ops.compare import cast
@@ -33,22 +34,6 @@ def _classes(rng: np.random.Generator, count: int, range_max: int, weights: Sequ
     return np.minimum(np.searchsorted(edges, rng.random(count) * edges[-1], "right"), range_max - 1).astype(np.int64)
 
 
-def _kernel(
-    seed: Any, counter: Any, *, num_sampled: int, unique: bool, range_max: int, weights: Sequence[float] | None
-) -> tuple[Any, Any]:
-    rng = generator(seed, counter)
-    if not unique:
-        return _classes(rng, num_sampled, range_max, weights), np.asarray(num_sampled, np.int64)
-    seen: dict[int, None] = {}
-    tries = 0
-    while True:
-        for c in _classes(rng, _AT_ONCE, range_max, weights).tolist():
-            tries += 1
-            seen.setdefault(c)
-            if len(seen) == num_sampled:
-                return np.fromiter(seen, np.int64, num_sampled), np.asarray(tries, np.int64)
-
-
 def _abstract(
     seed: Aval, counter: Aval, *, num_sampled: int, unique: bool, range_max: int, weights: Sequence[float] | None
 ) -> tuple[Aval, Aval]:
@@ -67,17 +52,22 @@ def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], 
     return tuple([NotBatched(out) for out in op(*inputs, **params)])
 
 
-candidates_op = nondifferentiable(
-    "candidates_op",
-    _kernel,
-    abstract=_abstract,
-    batch=_batch,
-    type="CandidateSampler",
-    strict=False,
-    args=("seed", "counter"),
-    multi=True,
-    doc="Classes drawn log-uniformly, or with given weights, and how many draws that took.",
-)
+@host_op("CandidateSampler", _abstract, args=("seed", "counter"), batch=_batch, multi=True)
+def candidates_op(
+    seed: Any, counter: Any, *, num_sampled: int, unique: bool, range_max: int, weights: Sequence[float] | None
+) -> tuple[Any, Any]:
+    """Classes drawn log-uniformly, or with given weights, and how many draws that took."""
+    rng = generator(seed, counter)
+    if not unique:
+        return _classes(rng, num_sampled, range_max, weights), np.asarray(num_sampled, np.int64)
+    seen: dict[int, None] = {}
+    tries = 0
+    while True:
+        for c in _classes(rng, _AT_ONCE, range_max, weights).tolist():
+            tries += 1
+            seen.setdefault(c)
+            if len(seen) == num_sampled:
+                return np.fromiter(seen, np.int64, num_sampled), np.asarray(tries, np.int64)
 
 
 def sampled(

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.extras.ops.host import host_op
 from engine.core.aval import Aval
 from engine.core.batching import refused
 from engine.core.dtypes import bool_, float32, int64
@@ -43,9 +44,18 @@ def _by_row(indices: np.ndarray, values: np.ndarray) -> dict[tuple[int, ...], li
 # ---- labels ----------------------------------------------------------------------------------------------------------
 
 
-def _labels_kernel(
+def _labels_abstract(
+    indices: Aval, values: Aval, times: Aval, *, classes: int, blank: int, lenient: bool
+) -> tuple[Aval, Aval, Aval]:
+    batch = None if times.shape is None else times.shape[0]
+    return Aval((batch, None), int64), Aval((batch,), int64), Aval((batch,), bool_)
+
+
+@host_op("CTCLabels", _labels_abstract, args=("indices", "values", "times"), batch=_ALONE, multi=True)
+def labels_op(
     indices: Any, values: Any, times: Any, *, classes: int, blank: int, lenient: bool
 ) -> tuple[Any, Any, Any]:
+    """Sparse labels as a matrix, how many each row has, and whether there is time for them."""
     by_row = _by_row(indices, values)
     rows = [by_row.get((i,), []) for i in range(len(times))]
     wrong = values[(values < 0) | (values >= classes) | (values == blank)]
@@ -68,26 +78,6 @@ def _labels_kernel(
     return dense, np.array([len(row) for row in rows], np.int64), fits
 
 
-def _labels_abstract(
-    indices: Aval, values: Aval, times: Aval, *, classes: int, blank: int, lenient: bool
-) -> tuple[Aval, Aval, Aval]:
-    batch = None if times.shape is None else times.shape[0]
-    return Aval((batch, None), int64), Aval((batch,), int64), Aval((batch,), bool_)
-
-
-labels_op = nondifferentiable(
-    "labels_op",
-    _labels_kernel,
-    abstract=_labels_abstract,
-    batch=_ALONE,
-    type="CTCLabels",
-    strict=False,
-    args=("indices", "values", "times"),
-    multi=True,
-    doc="Sparse labels as a matrix, how many each row has, and whether there is time for them.",
-)
-
-
 # ---- decoders --------------------------------------------------------------------------------------------------------
 
 
@@ -103,7 +93,14 @@ def _checked_times(name: str, logits: np.ndarray, times: np.ndarray) -> None:
         )
 
 
-def _greedy_kernel(logits: Any, times: Any, *, merge: bool, blank: int) -> tuple[Any, Any, Any, Any]:
+def _greedy_abstract(logits: Aval, times: Aval, *, merge: bool, blank: int) -> tuple[Aval, ...]:
+    batch = None if logits.shape is None else logits.shape[1]
+    return Aval((None, 2), int64), Aval((None,), int64), Aval((2,), int64), Aval((batch, 1), logits.dtype)
+
+
+@host_op("CTCGreedyDecoder", _greedy_abstract, args=("inputs", "sequence_length"), batch=_ALONE, multi=True)
+def greedy_op(logits: Any, times: Any, *, merge: bool, blank: int) -> tuple[Any, Any, Any, Any]:
+    """The most likely class at each time, without blanks."""
     _checked_times("ctc_greedy_decoder", logits, times)
     blank %= logits.shape[2]
     best = logits.argmax(2)
@@ -114,24 +111,6 @@ def _greedy_kernel(logits: Any, times: Any, *, merge: bool, blank: int) -> tuple
     inside = np.arange(len(logits))[:, None] < times
     total = -np.where(inside, logits.max(2), 0).sum(0)[:, None]
     return (*_sparse(rows), total.astype(logits.dtype))
-
-
-def _greedy_abstract(logits: Aval, times: Aval, *, merge: bool, blank: int) -> tuple[Aval, ...]:
-    batch = None if logits.shape is None else logits.shape[1]
-    return Aval((None, 2), int64), Aval((None,), int64), Aval((2,), int64), Aval((batch, 1), logits.dtype)
-
-
-greedy_op = nondifferentiable(
-    "greedy_op",
-    _greedy_kernel,
-    abstract=_greedy_abstract,
-    batch=_ALONE,
-    type="CTCGreedyDecoder",
-    strict=False,
-    args=("inputs", "sequence_length"),
-    multi=True,
-    doc="The most likely class at each time, without blanks.",
-)
 
 
 # ---- edit distance ---------------------------------------------------------------------------------------------------

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.extras.ops.host import host_op
 from dualgrad.files.pictures import FORMATS, pillow
 from dualgrad.files.summary_values import png
 from engine.core.aval import Aval
 from engine.core.batching import refused
 from engine.core.detach import effect
 from engine.core.dtypes import as_dtype, float32, string, uint8, uint16
-from engine.core.kinds import nondifferentiable
 from engine.core.operands import Operand, operands
 from engine.core.value import shape_of
 from engine.ops.compare import cast
@@ -29,31 +29,20 @@ def _a_string(name: str, x: Aval) -> None:
         raise DTypeError(f"{name}: must be given one string, got {x}")
 
 
-def _read(filename: Any) -> np.ndarray:
+def _read_abstract(filename: Aval) -> Aval:
+    _a_string("read_file", filename)
+    return Aval((), string)
+
+
+@host_op("ReadFile", _read_abstract, args=("filename",), batch=_one_by_one, stateful=True)
+def read_file_op(filename: Any) -> np.ndarray:
+    """The contents of files."""
     path = os.fsdecode(filename.item())
     try:
         data = Path(path).read_bytes()
     except OSError as error:
         raise NotFoundError(f"read_file: {path}; {error.strerror}") from None
     return np.array(data, object)
-
-
-def _read_abstract(filename: Aval) -> Aval:
-    _a_string("read_file", filename)
-    return Aval((), string)
-
-
-read_file_op = nondifferentiable(
-    "read_file_op",
-    _read,
-    abstract=_read_abstract,
-    batch=_one_by_one,
-    type="ReadFile",
-    args=("filename",),
-    stateful=True,
-    strict=False,
-    doc="What is in a file.",
-)
 
 
 @operands("filename")
@@ -74,7 +63,14 @@ _LIBPNG_GRAY = np.array([9797, 19234, 3737])
 """The weights 0.299, 0.587 and 0.114 of red, green and blue, in units of 2⁻¹⁵."""
 
 
-def _decode(contents: Any, *, channels: int) -> np.ndarray:
+def _decode_abstract(contents: Aval, *, channels: int) -> Aval:
+    _a_string("decode_image", contents)
+    return Aval((None, None, channels or None), uint8)
+
+
+@host_op("DecodeImage", _decode_abstract, args=("contents",), batch=_one_by_one)
+def decode_image_op(contents: Any, *, channels: int) -> np.ndarray:
+    """The pixels of a picture."""
     image = pillow("decode_image")
     try:
         picture = image.open(io.BytesIO(contents.item()), formats=FORMATS)
@@ -93,23 +89,6 @@ def _decode(contents: Any, *, channels: int) -> np.ndarray:
         colors = np.asarray(picture.convert("RGB"), np.int64) @ _LIBPNG_GRAY >> 15
         return colors[..., None].astype(np.uint8)
     return np.asarray(picture.convert(_MODES[count]), np.uint8).reshape(picture.height, picture.width, count)
-
-
-def _decode_abstract(contents: Aval, *, channels: int) -> Aval:
-    _a_string("decode_image", contents)
-    return Aval((None, None, channels or None), uint8)
-
-
-decode_image_op = nondifferentiable(
-    "decode_image_op",
-    _decode,
-    abstract=_decode_abstract,
-    batch=_one_by_one,
-    type="DecodeImage",
-    args=("contents",),
-    strict=False,
-    doc="The pixels of a picture.",
-)
 
 
 @operands("contents")
@@ -157,11 +136,6 @@ def decode_image(contents: Any, channels: int = 0, dtype: Any = uint8, expand_an
     return cast(pixels, float32) * np.float32(1 / 255)
 
 
-def _encode(image: Any) -> np.ndarray:
-    flat = image.reshape(-1, *image.shape[-3:])
-    return np.array([png(pixels) for pixels in flat], object).reshape(image.shape[:-3])
-
-
 def _encode_abstract(image: Aval) -> Aval:
     if image.dtype not in (uint8, uint16):
         raise DTypeError(f"encode_png: argument `image` must be of dtype uint8 or uint16, got {image}")
@@ -170,16 +144,11 @@ def _encode_abstract(image: Aval) -> Aval:
     return Aval(None if image.shape is None else image.shape[:-3], string)
 
 
-encode_png_op = nondifferentiable(
-    "encode_png_op",
-    _encode,
-    abstract=_encode_abstract,
-    batch=_one_by_one,
-    type="EncodePng",
-    args=("image",),
-    strict=False,
-    doc="Pictures as PNG files.",
-)
+@host_op("EncodePng", _encode_abstract, args=("image",), batch=_one_by_one)
+def encode_png_op(image: Any) -> np.ndarray:
+    """Pictures as PNG files."""
+    flat = image.reshape(-1, *image.shape[-3:])
+    return np.array([png(pixels) for pixels in flat], object).reshape(image.shape[:-3])
 
 
 @operands("image")
@@ -210,10 +179,22 @@ def encode_png(image: Any, compression: int = -1) -> Operand:
 _UNITS = {"in": 1, "cm": 2}
 
 
-def _jpeg(
+def _jpeg_abstract(image: Aval, **_: Any) -> Aval:
+    if image.dtype is not uint8:
+        raise DTypeError(f"encode_jpeg: argument `image` must be of dtype uint8, got {image}")
+    if image.shape is not None and len(image.shape) != 3:
+        raise InvalidArgumentError(f"encode_jpeg: image must be 3-dimensional, got {image}")
+    if image.shape is not None and image.shape[-1] not in (None, 1, 3):
+        raise InvalidArgumentError(f"encode_jpeg: image must have 1 or 3 channels, got {list(image.shape)}")
+    return Aval((), string)
+
+
+@host_op("EncodeJpeg", _jpeg_abstract, args=("image",), batch=_one_by_one)
+def encode_jpeg_op(
     image: Any, *, quality: int, progressive: bool, optimize_size: bool, chroma_downsampling: bool, density: bytes,
     xmp: bytes,
 ) -> np.ndarray:  # fmt: skip
+    """A picture as a JPEG file."""
     file = io.BytesIO()
     picture = pillow("encode_jpeg").fromarray(image[..., 0] if image.shape[-1] == 1 else image)
     halved = {} if image.shape[-1] == 1 else {"subsampling": "4:2:0" if chroma_downsampling else "4:4:4"}
@@ -225,28 +206,6 @@ def _jpeg(
         body = b"http://ns.adobe.com/xap/1.0/\0" + xmp
         meta = b"\xff\xe1" + (len(body) + 2).to_bytes(2, "big") + body
     return np.array(data[:13] + density + data[18:20] + meta + data[20:], object)
-
-
-def _jpeg_abstract(image: Aval, **_: Any) -> Aval:
-    if image.dtype is not uint8:
-        raise DTypeError(f"encode_jpeg: argument `image` must be of dtype uint8, got {image}")
-    if image.shape is not None and len(image.shape) != 3:
-        raise InvalidArgumentError(f"encode_jpeg: image must be 3-dimensional, got {image}")
-    if image.shape is not None and image.shape[-1] not in (None, 1, 3):
-        raise InvalidArgumentError(f"encode_jpeg: image must have 1 or 3 channels, got {list(image.shape)}")
-    return Aval((), string)
-
-
-encode_jpeg_op = nondifferentiable(
-    "encode_jpeg_op",
-    _jpeg,
-    abstract=_jpeg_abstract,
-    batch=_one_by_one,
-    type="EncodeJpeg",
-    args=("image",),
-    strict=False,
-    doc="A picture as a JPEG file.",
-)
 
 
 @operands("image")

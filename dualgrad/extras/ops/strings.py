@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dualgrad.extras.fingerprint import fingerprint64
+from dualgrad.extras.ops.host import host_op
 from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import elementwise_rule, refused
@@ -242,7 +243,9 @@ _WIDEST = 1 << 12
 """Characters of a number, at most: of the digits of float64 no more than 1,100 are not zero."""
 
 
-def _as_string(x: Any, *, precision: int, scientific: bool, shortest: bool, width: int, fill: str) -> np.ndarray:
+@host_op("AsString", lambda x, **_: Aval(x.shape, string), args=("input",), batch=elementwise_rule)
+def as_string_op(x: Any, *, precision: int, scientific: bool, shortest: bool, width: int, fill: str) -> np.ndarray:
+    """Numbers as strings."""
     flags = "%" + fill + (str(width) if width > -1 else "")
     digits = f".{precision}" if precision > -1 else ""
     letter = "e" if scientific else "g" if shortest else "f"
@@ -260,18 +263,6 @@ def _as_string(x: Any, *, precision: int, scientific: bool, shortest: bool, widt
     if x.size:
         out.reshape(-1)[:] = [v if isinstance(v, bytes) else text(v).encode() for v in np.ravel(x).tolist()]
     return out
-
-
-as_string_op = nondifferentiable(
-    "as_string_op",
-    _as_string,
-    abstract=lambda x, **_: Aval(x.shape, string),
-    batch=elementwise_rule,
-    type="AsString",
-    args=("input",),
-    strict=False,
-    doc="Numbers as strings.",
-)
 
 
 @operands("input")
@@ -314,29 +305,19 @@ def as_string(
 # ---- joining, splitting ----------------------------------------------------------------------------------------------
 
 
-def _join_kernel(*inputs: Any, separator: bytes) -> np.ndarray:
-    arrays = np.broadcast_arrays(*inputs)
-    out = np.empty(arrays[0].shape, object)
-    if out.size:
-        out.reshape(-1)[:] = [separator.join(row) for row in zip(*[np.ravel(a) for a in arrays], strict=True)]
-    return out
-
-
 def _join_abstract(*avals: Aval, separator: bytes) -> Aval:
     _strings_only("join", avals, ["inputs"] * len(avals))
     return Aval(broadcast_shapes("join", *[a.shape for a in avals]), string)
 
 
-join_op = nondifferentiable(
-    "join_op",
-    _join_kernel,
-    abstract=_join_abstract,
-    batch=elementwise_rule,
-    type="StringJoin",
-    args=("*inputs",),
-    strict=False,
-    doc="Strings one after the other.",
-)
+@host_op("StringJoin", _join_abstract, args=("*inputs",), batch=elementwise_rule)
+def join_op(*inputs: Any, separator: bytes) -> np.ndarray:
+    """Strings one after the other."""
+    arrays = np.broadcast_arrays(*inputs)
+    out = np.empty(arrays[0].shape, object)
+    if out.size:
+        out.reshape(-1)[:] = [separator.join(row) for row in zip(*[np.ravel(a) for a in arrays], strict=True)]
+    return out
 
 
 @operands("*inputs")
@@ -351,16 +332,6 @@ def join(inputs: Any, separator: str = "") -> Operand:
     return join_op(*inputs, separator=_bytes(separator))
 
 
-def _reduce_join_kernel(x: Any, *, axes: tuple[int, ...], keepdims: bool, separator: bytes) -> np.ndarray:
-    for axis in axes:
-        rows = np.moveaxis(x, axis, -1)
-        joined = np.empty(rows.shape[:-1], object)
-        if joined.size:
-            joined.reshape(-1)[:] = [separator.join(r.tolist()) for r in rows.reshape(joined.size, -1)]
-        x = np.expand_dims(joined, axis)
-    return x if keepdims else np.squeeze(x, axes)
-
-
 def _reduce_join_abstract(x: Aval, *, axes: tuple[int, ...], keepdims: bool, separator: bytes) -> Aval:
     _strings_only("reduce_join", [x], ["inputs"])
     if x.shape is None:
@@ -372,16 +343,16 @@ def _reduce_join_abstract(x: Aval, *, axes: tuple[int, ...], keepdims: bool, sep
 _one_by_one = refused("strings cannot be vectorized; treat them before")
 
 
-reduce_join_op = nondifferentiable(
-    "reduce_join_op",
-    _reduce_join_kernel,
-    abstract=_reduce_join_abstract,
-    batch=_one_by_one,
-    type="ReduceJoin",
-    args=("inputs",),
-    strict=False,
-    doc="The strings along axes, one after the other.",
-)
+@host_op("ReduceJoin", _reduce_join_abstract, args=("inputs",), batch=_one_by_one)
+def reduce_join_op(x: Any, *, axes: tuple[int, ...], keepdims: bool, separator: bytes) -> np.ndarray:
+    """The strings along axes, one after the other."""
+    for axis in axes:
+        rows = np.moveaxis(x, axis, -1)
+        joined = np.empty(rows.shape[:-1], object)
+        if joined.size:
+            joined.reshape(-1)[:] = [separator.join(r.tolist()) for r in rows.reshape(joined.size, -1)]
+        x = np.expand_dims(joined, axis)
+    return x if keepdims else np.squeeze(x, axes)
 
 
 @operands("inputs")
@@ -446,7 +417,14 @@ def _parts(x: bytes, *, sep: bytes, maxsplit: int, skip_empty: bool, any_of: boo
     return [p for p in parts if p] if skip_empty else parts
 
 
-def _split_kernel(x: Any, **how: Any) -> tuple[np.ndarray, ...]:
+def _split_abstract(x: Aval, **_: Any) -> tuple[Aval, ...]:
+    _strings_only("split", [x], ["input"])
+    return Aval((None, 2), int64), Aval((None,), string), Aval((2,), int64)
+
+
+@host_op("StringSplitV2", _split_abstract, args=("input",), batch=_one_by_one, multi=True)
+def string_split_op(x: Any, **how: Any) -> tuple[np.ndarray, ...]:
+    """Parts of strings, as the indices, values and shape of a sparse matrix with a row for each string."""
     rows = [_parts(text, **how) for text in np.ravel(x).tolist()]
     lengths = [len(row) for row in rows]
     places = np.concatenate(
@@ -455,21 +433,3 @@ def _split_kernel(x: Any, **how: Any) -> tuple[np.ndarray, ...]:
     values = np.empty(sum(lengths), object)
     values[:] = [part for row in rows for part in row]
     return places.astype(np.int64), values, np.array([len(rows), max(lengths, default=0)], np.int64)
-
-
-def _split_abstract(x: Aval, **_: Any) -> tuple[Aval, ...]:
-    _strings_only("split", [x], ["input"])
-    return Aval((None, 2), int64), Aval((None,), string), Aval((2,), int64)
-
-
-string_split_op = nondifferentiable(
-    "string_split_op",
-    _split_kernel,
-    abstract=_split_abstract,
-    batch=_one_by_one,
-    type="StringSplitV2",
-    args=("input",),
-    multi=True,
-    strict=False,
-    doc="Parts of strings, as the indices, values and shape of a sparse matrix with a row for each string.",
-)

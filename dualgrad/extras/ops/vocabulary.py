@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.extras.ops.host import host_op
 from engine.core.aval import Aval
 from engine.core.batching import elementwise_rule, refused
-from engine.core.dtypes import DType, int64, string
-from engine.core.kinds import nondifferentiable
+from engine.core.dtypes import DType, string
 from engine.runtime.errors import DTypeError
 
 
@@ -26,50 +26,19 @@ class Table:
         return self.default(key) if found is None else found
 
 
-def _looked_up(x: Any, *, table: Table, out_type: DType) -> np.ndarray:
+@host_op(
+    "LookupTableFindV2",
+    lambda x, *, table, out_type: Aval(x.shape, out_type),
+    args=("input",),
+    batch=elementwise_rule,
+    strict=True,
+)
+def looked_up_op(x: Any, *, table: Table, out_type: DType) -> np.ndarray:
+    """The value that each element stands for in a table."""
     out = np.empty(np.shape(x), out_type.numpy)
     if out.size:
         out.reshape(-1)[:] = [table(key) for key in np.ravel(x).tolist()]
     return out
-
-
-looked_up_op = nondifferentiable(
-    "looked_up_op",
-    _looked_up,
-    abstract=lambda x, *, table, out_type: Aval(x.shape, out_type),
-    batch=elementwise_rule,
-    type="LookupTableFindV2",
-    args=("input",),
-    doc="What each element stands for in a table.",
-)
-
-
-def _combined(*columns: Any, combine: Callable[[Sequence[Any]], int]) -> np.ndarray:
-    out = np.empty(np.shape(columns[0]), np.int64)
-    rows = zip(*[np.ravel(x).tolist() for x in columns], strict=True)
-    out.reshape(-1)[:] = [combine(row) for row in rows]
-    return out
-
-
-combined_op = nondifferentiable(
-    "combined_op",
-    _combined,
-    abstract=lambda *columns, combine: Aval(columns[0].shape, int64),
-    batch=elementwise_rule,
-    type="SparseCross",
-    args=("*columns",),
-    doc="An integer for the elements that several values of one shape have at each place.",
-)
-
-
-def _rows(x: Any, *, row: Callable[[bytes], Sequence[Any]], width: int | None, out_type: DType) -> np.ndarray:
-    texts = np.ravel(x).tolist()
-    found = [list(row(text))[:width] for text in texts]
-    length = max(map(len, found), default=0) if width is None else width
-    out = np.zeros((len(texts), length), out_type.numpy)
-    for i, values in enumerate(found):
-        out[i, : len(values)] = values
-    return out.reshape((*np.shape(x), length))
 
 
 def _rows_abstract(x: Aval, *, row: Any, width: int | None, out_type: DType) -> Aval:
@@ -78,13 +47,15 @@ def _rows_abstract(x: Aval, *, row: Any, width: int | None, out_type: DType) -> 
     return Aval(None if x.shape is None else (*x.shape, width), out_type)
 
 
-rows_of_texts_op = nondifferentiable(
-    "rows_of_texts_op",
-    _rows,
-    abstract=_rows_abstract,
-    batch=refused("texts are not batched"),
-    type="TextVectorization",
-    args=("input",),
-    strict=False,
-    doc="A row of numbers for each text, with zeros behind it.",
-)
+@host_op("TextVectorization", _rows_abstract, args=("input",), batch=refused("texts are not batched"))
+def rows_of_texts_op(
+    x: Any, *, row: Callable[[bytes], Sequence[Any]], width: int | None, out_type: DType
+) -> np.ndarray:
+    """A row of numbers for each text, with zeros behind it."""
+    texts = np.ravel(x).tolist()
+    found = [list(row(text))[:width] for text in texts]
+    length = max(map(len, found), default=0) if width is None else width
+    out = np.zeros((len(texts), length), out_type.numpy)
+    for i, values in enumerate(found):
+        out[i, : len(values)] = values
+    return out.reshape((*np.shape(x), length))
