@@ -19,6 +19,7 @@ a graph, `engine.closed.retrace` from a recording, `engine.closed.traced_functio
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
@@ -34,11 +35,11 @@ from engine.compiler.program import Program
 from engine.core.aval import Aval, aval_of_array
 from engine.core.batching import Batched, batch_level, materialize
 from engine.core.instantiate import Make, applied, in_trace, instantiate, like
-from engine.core.op import Node, Op
+from engine.core.op import Node, Op, are_plain
 from engine.core.operands import Operand
 from engine.core.structural import reshape_like
 from engine.core.tape import paused
-from engine.core.trace import Symbol, Trace, needed_nodes
+from engine.core.trace import Symbol, Trace, constant, needed_nodes, placeholder
 from engine.core.value import aval_of, scalar
 from engine.forward import forward
 from engine.ops.creation import zeros_like
@@ -202,6 +203,12 @@ class ClosedFunction:
         if self._stateful is None:
             self._stateful = any(is_stateful(node.op, node.params) for node in self.nodes)
         return self._stateful
+
+    @functools.cached_property
+    def is_plain(self) -> bool:
+        """Whether it does the same each time: nothing in it has effects, or calls functions of the user."""
+        nodes = [node for node in self.nodes if node.op not in (constant, placeholder)]
+        return not self.stateful and all(are_plain(node.params, closed=True) for node in nodes)
 
     def like(self, **others: Any) -> ClosedFunction:
         """The same with other attributes."""
