@@ -45,6 +45,7 @@ from engine.forward import forward
 from engine.ops.creation import zeros_like
 from engine.reverse import reverse
 from engine.runtime.cache import Cache
+from engine.runtime.collector import uncollected
 from engine.runtime.commit import exclusively, in_order
 from engine.runtime.ownership import Shared
 from engine.slopes import with_slopes
@@ -225,7 +226,7 @@ class ClosedFunction:
 
     def _make_program(self) -> Program:
         given = list(zip(self.parameters, self.avals, strict=True))
-        program, reads, assigned = lower(self.nodes, given, self.results, **self._lowering)
+        program, reads, assigned = uncollected(lower, self.nodes, given, self.results, **self._lowering)
         self._constants = [i for i, slot in enumerate(program.outputs) if slot in program.constants]
         self._count = len(self.results)
         self._own = self._count + sum(1 + a.in_part for a in assigned)
