@@ -75,14 +75,14 @@ class Loop:
     def __init__(self, how: tuple[Any, ...], functions: Sequence[Any], build: Callable[[Any, Any], Any]) -> None:
         self.due, self._functions, self._build = -1, functions, build
         around = active.function is not None or active.instead is not None or is_inside() or open_levels()
-        if around or not are_plain(active.tapes):
+        if around or not functions or not are_plain(active.tapes):
             return
         codes = [code for f in functions for code in _codes(f)]
         key = (*how, *map(id, codes))
         self._site = site = _sites.get(key) or _sites.put(key, _Site(codes))
         if any(kept for *_, kept in site.kept):
             self.due = 0
-        elif len(site.kept) < _KEPT:
+        elif len(site.kept) < _KEPT and not any(form is None for form, *_ in site.kept):
             self.due = max(_ENOUGH - site.steps, 0)
 
     def ran(self, steps: int) -> None:
@@ -93,14 +93,14 @@ class Loop:
     def __call__(self, given: Any) -> Any:
         """The loop as an op for what it is given, which has at least one step; None if Python has to run it."""
         leaves, kept = nest.flatten(given), self._site.kept
-        form, seen = _form(given), None
+        form: Any = _form(given)
         if form is None:
             self.due += 1  # a step may make tensors of numbers
             return None
         try:
-            seen = Reached(*self._functions)
+            seen: Any = Reached(*self._functions)
         except Unknown:
-            form = None
+            form = seen = None
         does = seen and seen.does
         place = next((i for i, (like, same, _) in enumerate(kept) if like == form and same == does), len(kept))
         if place == len(kept):
@@ -149,7 +149,7 @@ class Reached(Look):
         if getattr(x, "__dict__", None) or not x.aval.is_static:
             raise Unknown
         self.met[id(x)] = len(self.met), x
-        if type(x) is EagerTensor:
+        if not isinstance(x, Variable):
             self.tensors.append(x)
             return EagerTensor, x._shape, x.dtype
         self.variables.append(x)
@@ -207,7 +207,7 @@ class Count(FlowTensor):
     """In place of an integer of Python, which has no dtype: so it can be counted with and compared, not more."""
 
     __slots__ = ()
-    __array_ufunc__ = __array_function__ = None  # type: ignore[assignment]
+    __array_ufunc__ = __array_function__ = None
 
 
 def _counting(name: str) -> Callable[..., Any]:
@@ -306,14 +306,14 @@ def _reached(x: Any, nodes: Sequence[Node], leaves: Sequence[Any]) -> frozenset[
     for node in nodes:
         taken = {i for i, y in enumerate(node.inputs) if id(y) in live}
         taken = taken if node.op is read_variable else set(filter(node.carries, taken))
-        body = node.params.get("body")
+        body: Any = node.params.get("body")
         if taken and body is None:
             live.update(map(id, node.outputs))
         elif taken and _chooses(body):
             return None
         elif taken:
             count = node.params["count"] if "count" in node.params else node.params["carries"]
-            found = grown(taken, lambda s, f=body, n=count: {r for r in f.reached(s) if r < n})
+            found = grown(taken, lambda s: {r for r in body.reached(s) if r < count})  # noqa: B023
             live.update([id(node.outputs[r]) for r in body.reached(found)])
     return frozenset(i for i, leaf in enumerate(leaves) if id(leaf) in live)
 

@@ -124,12 +124,12 @@ def _no_limit() -> Any:
 
 def _while_in_python(
     cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, back_prop: bool, maximum_iterations: Any,
-    given: Sequence[Callable[..., Any]] = (),
+    given: Any = (),
 ) -> Any:  # fmt: skip
     """The loop step by step; those left are one op, if that can be made of the functions `given` by the user."""
     limit = None if maximum_iterations is None else int(maximum_iterations)
     done = 0
-    loop = Loop(("while", back_prop), given, lambda *of: _rest_as_op(*given, back_prop, *of)) if given else None
+    loop = Loop(("while", back_prop), given, lambda *of: _rest_as_op(given[0], given[1], back_prop, *of))
     flat, count = _is_flat(loop_vars), len(loop_vars)
     new: Any = loop_vars
     state = apart(loop_vars)
@@ -139,7 +139,7 @@ def _while_in_python(
             return batched.while_loop(HOST, levels, _while(limit and limit - done, back_prop), cond, body, state)
         if not bool(goes_on):
             break
-        if loop is not None and done == loop.due:
+        if done == loop.due:
             rest = loop([[*state], *([] if limit is None else [limit - done])])
             if rest is not None:
                 return rest
@@ -151,8 +151,7 @@ def _while_in_python(
             _require_dtypes(loop_vars, new)
         state = kept_apart(new, before) if flat else apart(new, before)
         done += 1
-    if loop is not None:
-        loop.ran(done)
+    loop.ran(done)
     return _finished(state if type(new) is type(state) else nest.pack_sequence_as(new, state), back_prop)
 
 
@@ -255,7 +254,7 @@ def scanned(
 ) -> tuple[Any, Any]:  # fmt: skip
     """``state, result = step(state, row)`` for each row of some tensors: the last state, and the results stacked."""
     if has_shape_only(nest.flatten(sequences)[0]):
-        return _looked_at(*counted_apart(step), state, sequences, _columns("scan", sequences))
+        return _looked_at(counted_apart(step)[0], state, sequences, _columns("scan", sequences))
     return _over_rows(
         ("scanned", backwards), step, (sequences, state),
         lambda fn, xs, start: rows.scanned(HOST, "scan", fn, start, xs, backwards, max_bytes),
