@@ -58,7 +58,7 @@ dualgrad.files.tensors:array_of | make_ndarray
 dualgrad.files.tensors:as_tensor_proto | make_tensor_proto
 # ---- strings
 dualgrad.extras.ops.strings: | strings.as_string as_string
-dualgrad.extras.ops.strings: | strings.* | join length lower regex_full_match regex_replace strip substr
+dualgrad.extras.ops.strings: | strings.* | join length lower reduce_join regex_full_match regex_replace strip substr
  to_hash_bucket_fast to_number upper
 # ---- decompositions of any matrix
 engine.ops.lu: | linalg.* | lu lu_solve lu_reconstruct lu_matrix_inverse
@@ -107,7 +107,7 @@ dualgrad.extras.ops.compositions: | confusion_matrix ensure_shape
 dualgrad.extras.ops.file_reading: | read_file
 dualgrad.extras.ops.strings: | regex_replace substr
 dualgrad.extras.ops.strings:* | string_* | to_number join strip length
-dualgrad.extras.ops.strings:reduce_join | strings.reduce_join reduce_join
+dualgrad.extras.ops.strings: | reduce_join
 dualgrad.extras.ops.affine: | nn.xw_plus_b
 dualgrad.extras.ops.resize: | image.* | resize_area resize_bicubic resize_bilinear resize_images
  resize_nearest_neighbor
@@ -124,7 +124,6 @@ dualgrad.platform.gfile: | gfile.* | GFile Open FastGFile Exists IsDirectory Lis
 """)
 
 VERSION2 = rows("""
-dualgrad.extras.ops.strings: | strings.reduce_join
 dualgrad.extras.ops.compositions: | nn.* | compute_average_loss scale_regularization_loss
 dualgrad.extras.ops.resize: | image.resize
 dualgrad.extras.ops.images: | image.* | resize_with_crop_or_pad resize_with_pad

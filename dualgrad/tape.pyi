@@ -248,7 +248,6 @@ from tape_api import truncatediv as truncatediv
 from tape_api import truncatemod as truncatemod
 from tape_api import tuple as tuple
 from tape_api import type_spec_from_value as type_spec_from_value
-from tape_api import types as types
 from tape_api import uint16 as uint16
 from tape_api import uint32 as uint32
 from tape_api import uint64 as uint64

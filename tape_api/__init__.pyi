@@ -385,7 +385,6 @@ from tape_api import ragged as _tape_api_ragged
 from tape_api import saved_model as _tape_api_saved_model
 from tape_api import summary as _tape_api_summary
 from tape_api import test as _tape_api_test
-from tape_api import types as _tape_api_types
 from tape_api import version as _tape_api_version
 from tape_api.backups import BackupAndRestore as _tape_api_backups_BackupAndRestore
 from tape_api.board import TensorBoard as _tape_api_board_TensorBoard
@@ -464,10 +463,8 @@ from tape_api.keras.image_folders import image_dataset_from_directory as _tape_a
 from tape_api.loops import while_loop as while_loop
 from tape_api.model_files import save_model as _tape_api_model_files_save_model
 from tape_api.ragged import RaggedTensor as RaggedTensor
-from tape_api.ragged import reduce_join as _tape_api_ragged_reduce_join
 from tape_api.ragged import unicode_decode as _tape_api_ragged_unicode_decode
 from tape_api.ragged import unicode_encode as _tape_api_ragged_unicode_encode
-from tape_api.ragged import unicode_split as _tape_api_ragged_unicode_split
 from tape_api.random import Generator as _tape_api_random_Generator
 from tape_api.random import categorical as _tape_api_random_categorical
 from tape_api.random import dropout as _tape_api_random_dropout
@@ -2376,7 +2373,8 @@ class strings:
     def length(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def lower(*args: Any, **kwargs: Any) -> Any: ...
-    reduce_join = staticmethod(_tape_api_ragged_reduce_join)
+    @staticmethod
+    def reduce_join(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def regex_full_match(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -2392,7 +2390,6 @@ class strings:
     def to_number(*args: Any, **kwargs: Any) -> Any: ...
     unicode_decode = staticmethod(_tape_api_ragged_unicode_decode)
     unicode_encode = staticmethod(_tape_api_ragged_unicode_encode)
-    unicode_split = staticmethod(_tape_api_ragged_unicode_split)
     @staticmethod
     def upper(*args: Any, **kwargs: Any) -> Any: ...
 def subtract(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -2460,7 +2457,6 @@ def truncatediv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor:
 def truncatemod(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 tuple = _tape_api_flow_tuple_
 def type_spec_from_value(value: Any) -> Tensor: ...
-types = _tape_api_types
 uint16: _DType
 uint32: _DType
 uint64: _DType

@@ -272,16 +272,6 @@ class Sequential(_Sequential):
         super().add(layer if isinstance(layer, _layers.Layer) else _layers.Lambda(layer))
 
 
-def num_gpus() -> int:
-    """The number of graphics cards: none."""
-    return 0
-
-
-def list_devices() -> list[str]:
-    """The names of the devices."""
-    return ["/job:localhost/replica:0/task:0/device:CPU:0"]
-
-
 __all__ = [
     "Checkpoint",
     "GradientTape",
@@ -297,9 +287,7 @@ __all__ = [
     "implicit_gradients",
     "implicit_value_and_gradients",
     "in_eager_mode",
-    "list_devices",
     "metrics",
-    "num_gpus",
     "py_func",
     "value_and_gradients_function",
 ]

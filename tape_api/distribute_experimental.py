@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tape_api import partitioners
 from tape_api.distribute import (
     CentralStorageStrategy,
     CommunicationImplementation,
@@ -18,5 +17,4 @@ __all__ = [
     "CommunicationImplementation",
     "CommunicationOptions",
     "MultiWorkerMirroredStrategy",
-    "partitioners",
 ]

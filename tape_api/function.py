@@ -36,6 +36,7 @@ from engine.core.tensor_shape import TensorShape
 from engine.core.value import Value, dtype_of, shape_of
 from engine.ops.shape import identity
 from engine.runtime.cache import Cache
+from engine.runtime.collector import uncollected
 from engine.runtime.faces import Shown
 from engine.runtime.public_names import is_named
 from tape_api import symbolic
@@ -492,7 +493,7 @@ class Function(Shown, Generic[P, R]):
             if not isinstance(x, (EagerTensor, Variable, type(None), str, bytes)):
                 return f"it returns a {type(x).__name__}"
         try:
-            traced = TracedFunction(tape, arguments, result)
+            traced = uncollected(TracedFunction, tape, arguments, result)
         except VaryingShape as error:
             return _Varying(str(error))
         except Exception as error:  # noqa: BLE001 - whatever it is, Python can run it

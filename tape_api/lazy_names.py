@@ -91,17 +91,15 @@ tape_api.sparse | sparse
 tape_api.sparse:SparseTensor | SparseTensor
 tape_api.string_parts: | strings.* | split bytes_split
 tape_api.ragged: | RaggedTensor
-tape_api.ragged: | strings.* | unicode_decode unicode_encode unicode_split
+tape_api.ragged: | strings.* | unicode_decode unicode_encode
 tape_api.ragged | ragged
 tape_api.lookup | lookup
-tape_api.types | types
 # ---- TensorFlow 1's eager mode
 tape_api.contrib_eager | contrib.eager compat.v1.contrib.eager
 tape_api.old_layers | layers compat.v1.layers
 dualgrad.extras.ctc_functions: | edit_distance
 dualgrad.extras.ctc_functions: | nn.* | ctc_loss ctc_greedy_decoder
 # ---- images, sparse tensors, strings, logging, files
-tape_api.ragged: | strings.reduce_join
 tape_api.sampled_losses: | nn.* | nce_loss sampled_softmax_loss
 """)
 
@@ -111,7 +109,7 @@ LATER: tuple[tuple[str, str], ...] = (
     *below("dtypes", common.DTYPES),
     *below("train", (*OPTIMIZERS, *AVERAGES, *SCHEDULES)),
     *common.BOTH,
-    *[row for row in common.VERSION2 if row[1] != "strings.reduce_join"],
+    *common.VERSION2,
 )
 
 _OLD = rows("""

@@ -45,99 +45,6 @@ class KeyValueTensorInitializer:
         return keys.ravel().tolist(), values.ravel().tolist()
 
 
-class TextFileIndex:
-    """Parts of a line that may be a key or a value, besides a column, which is a number."""
-
-    WHOLE_LINE = -2
-    LINE_NUMBER = -1
-
-
-class TextFileInitializer:
-    """Keys and values in the lines of a file.
-
-    Parameters
-    ----------
-    filename : str
-    key_dtype : DType
-    key_index : int
-        `TextFileIndex.WHOLE_LINE`, `TextFileIndex.LINE_NUMBER`, or the number of a column.
-    value_dtype : DType
-    value_index : int
-        The same for values.
-    vocab_size : int, optional
-        How many lines there are.
-    delimiter : str
-        One character, between columns.
-    name : str, optional
-    value_index_offset : int
-        Added to numbers of lines that are values.
-
-    Raises
-    ------
-    ValueError
-        If an index and its dtype do not fit together.
-    """
-
-    def __init__(
-        self, filename: Any, key_dtype: Any, key_index: int, value_dtype: Any, value_index: int,
-        vocab_size: int | None = None, delimiter: str = "\t", name: str | None = None, value_index_offset: int = 0,
-    ) -> None:  # fmt: skip
-        self.key_dtype, self.value_dtype = as_dtype(key_dtype), as_dtype(value_dtype)
-        self._indices, self._offset = (int(key_index), int(value_index)), int(value_index_offset)
-        for what, index, dtype in (
-            ("key", self._indices[0], self.key_dtype),
-            ("value", self._indices[1], self.value_dtype),
-        ):
-            if index < -2:
-                raise ValueError(f"Invalid {what} index {index}")
-            if index == TextFileIndex.LINE_NUMBER and dtype is not int64:
-                raise ValueError(f"Signature mismatch. {what.title()}s must be dtype int64, got {dtype.name}.")
-            allowed = (string, int64) if what == "key" else (string,)
-            if index == TextFileIndex.WHOLE_LINE and dtype not in allowed:
-                raise ValueError(f"Signature mismatch. {what.title()}s must be dtype string, got {dtype.name}.")
-        if vocab_size is not None and vocab_size <= 0:
-            raise ValueError(f"`vocab_size` must be greater than 0, got {vocab_size}.")
-        self._path, self._size, self._delimiter = filename, vocab_size, delimiter.encode()
-
-    def pairs(self) -> tuple[list[Any], list[Any]]:
-        """The keys and the values."""
-        path = self._path.numpy().decode() if hasattr(self._path, "numpy") else self._path
-        try:
-            with open(path, "rb") as file:
-                lines = [line.rstrip(b"\r\n") for line in file]
-        except OSError:
-            raise NotFoundError(f"{path}; No such file or directory") from None
-        if self._size is not None:
-            if len(lines) < self._size:
-                raise InvalidArgumentError(f"Invalid vocab_size in {path}: expected {self._size} but got {len(lines)}")
-            lines = lines[: self._size]
-        keys, values = (
-            [self._part(path, i, line, index, dtype) for i, line in enumerate(lines)]
-            for index, dtype in zip(self._indices, (self.key_dtype, self.value_dtype), strict=True)
-        )
-        if self._indices[1] == TextFileIndex.LINE_NUMBER:
-            values = [v + self._offset for v in values]
-        return keys, values
-
-    def _part(self, path: Any, number: int, line: bytes, index: int, dtype: DType) -> Any:
-        if index == TextFileIndex.LINE_NUMBER:
-            return number
-        columns = [line] if index == TextFileIndex.WHOLE_LINE else line.split(self._delimiter)
-        if index >= len(columns):
-            raise InvalidArgumentError(
-                f"Invalid number of columns in {path} line {number} ({line!r}): expected {index}"
-            )
-        text = columns[max(index, 0)]
-        if dtype is string:
-            return text
-        try:
-            return dtype.numpy.type(text.decode()).item()
-        except ValueError:
-            raise InvalidArgumentError(
-                f"Field {text!r} in line {number} is not a valid {dtype.name}, in {path}"
-            ) from None
-
-
 class _Lookup:
     """Base of the tables: what is found for keys of any shape, and for the values of sparse and ragged ones."""
 
@@ -192,7 +99,7 @@ class StaticHashTable(_Lookup):
 
     Parameters
     ----------
-    initializer : KeyValueTensorInitializer or TextFileInitializer
+    initializer : KeyValueTensorInitializer
     default_value : scalar
         For keys that it has not.
     name : str, optional
@@ -302,6 +209,4 @@ __all__ = [
     "KeyValueTensorInitializer",
     "StaticHashTable",
     "StaticVocabularyTable",
-    "TextFileIndex",
-    "TextFileInitializer",
 ]

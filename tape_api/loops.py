@@ -27,6 +27,7 @@ from engine.core.variable import Variable
 from engine.function_transforms import open_levels
 from engine.ops.shape import stop_gradient
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
+from tape_api.kept_loops import FEW, Count, Loop
 from tape_api.library import root as tf
 from tape_api.own_values import apart, kept_apart, marks
 from tape_api.random import counted_apart
@@ -96,11 +97,12 @@ def while_loop(
     if not isinstance(loop_vars, (list, tuple)) or not loop_vars:
         raise ValueError(f"while_loop: argument `loop_vars` must be a non-empty list or tuple, got {loop_vars!r}")
     flow.check_parallel(parallel_iterations)
+    given = cond, body
     cond, body = counted_apart(cond, body)
     more = shape_invariants, back_prop, maximum_iterations, name, max_bytes
     return _as_op(
         lambda: flow.while_loop(HOST, cond, body, loop_vars, *more),
-        lambda: _while_in_python(cond, body, loop_vars, back_prop, maximum_iterations),
+        lambda: _while_in_python(cond, body, loop_vars, back_prop, maximum_iterations, given),
         max_bytes,
     )
 
@@ -121,10 +123,13 @@ def _no_limit() -> Any:
 
 
 def _while_in_python(
-    cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, back_prop: bool, maximum_iterations: Any
-) -> Any:
+    cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, back_prop: bool, maximum_iterations: Any,
+    given: Any = (),
+) -> Any:  # fmt: skip
+    """The loop step by step; those left are one op, if that can be made of the functions `given` by the user."""
     limit = None if maximum_iterations is None else int(maximum_iterations)
     done = 0
+    loop = Loop(("while", back_prop), given, lambda *of: _rest_as_op(given[0], given[1], back_prop, *of))
     flat, count = _is_flat(loop_vars), len(loop_vars)
     new: Any = loop_vars
     state = apart(loop_vars)
@@ -134,6 +139,10 @@ def _while_in_python(
             return batched.while_loop(HOST, levels, _while(limit and limit - done, back_prop), cond, body, state)
         if not bool(goes_on):
             break
+        if done == loop.due:
+            rest = loop([[*state], *([] if limit is None else [limit - done])])
+            if rest is not None:
+                return rest
         before = marks()
         new = body(*state)
         if not (flat and isinstance(new, (list, tuple)) and len(new) == count and _is_flat(new)):
@@ -142,7 +151,29 @@ def _while_in_python(
             _require_dtypes(loop_vars, new)
         state = kept_apart(new, before) if flat else apart(new, before)
         done += 1
+    loop.ran(done)
     return _finished(state if type(new) is type(state) else nest.pack_sequence_as(new, state), back_prop)
+
+
+def _rest_as_op(
+    cond: Callable[..., Any], body: Callable[..., Any], back_prop: bool, symbols: Any, numbers: Sequence[bool]
+) -> Any:
+    """The op, of the structure that the body returns; some loop variables are `numbers` of Python's."""
+    made: list[Any] = []
+
+    def noted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*state: Any) -> Any:
+            for x, is_number in zip(nest.flatten(state), numbers, strict=False):
+                if is_number:
+                    x.__class__ = Count
+            made.append(function(*state))
+            return made[-1]
+
+        return call
+
+    start, limit = [*symbols, None][:2]
+    last = flow.plain_while_loop(HOST, noted(cond), noted(body), start, None, back_prop, limit, None)
+    return nest.pack_sequence_as(nest.like_loop_vars(start, made[-1]), nest.flatten(last))
 
 
 def _while(limit: int | None, back_prop: bool) -> Callable[..., Any]:
@@ -167,6 +198,24 @@ def _require_dtypes(before: Any, after: Any) -> None:
 
 
 # ---- rows ------------------------------------------------------------------------------------------------------------
+
+
+def _over_rows(
+    how: tuple[Any, ...], fn: Callable[..., Any], given: Sequence[Any], build: Callable[..., Any],
+    python: Callable[[Any], Any], max_bytes: int | None = None,
+) -> Any:  # fmt: skip
+    """A loop over the rows of the first that is `given`: as one op by ``build(fn, *given)``, or by ``python(fn)``."""
+    (own,) = counted_apart(fn)
+    leaves = nest.flatten(given)
+    if active.function is None and max_bytes is None and all(type(x) is EagerTensor for x in leaves):
+        count = (leaves[0]._array.shape or (0,))[0]
+        loop = Loop(how, (fn,), lambda symbols, _: build(fn, *symbols))
+        if count >= FEW and 0 <= loop.due <= count:
+            result = loop(list(given))
+            if result is not None:
+                return result
+        loop.ran(count)
+    return _as_op(lambda: build(own, *given), lambda: python(own), max_bytes)
 
 
 def _columns(name: str, elems: Any) -> list[Any]:
@@ -204,14 +253,14 @@ def scanned(
     max_bytes: int | None = None,
 ) -> tuple[Any, Any]:  # fmt: skip
     """``state, result = step(state, row)`` for each row of some tensors: the last state, and the results stacked."""
-    (step,) = counted_apart(step)
     if has_shape_only(nest.flatten(sequences)[0]):
-        return _looked_at(step, state, sequences, _columns("scan", sequences))
-    return _as_op(
-        lambda: rows.scanned(HOST, "scan", step, state, sequences, backwards, max_bytes),
-        lambda: _scanned_in_python(step, state, sequences, backwards),
+        return _looked_at(counted_apart(step)[0], state, sequences, _columns("scan", sequences))
+    return _over_rows(
+        ("scanned", backwards), step, (sequences, state),
+        lambda fn, xs, start: rows.scanned(HOST, "scan", fn, start, xs, backwards, max_bytes),
+        lambda fn: _scanned_in_python(fn, state, sequences, backwards),
         max_bytes,
-    )
+    )  # fmt: skip
 
 
 def _scanned_in_python(
@@ -244,11 +293,11 @@ def _looked_at(
 
 def _mapped(fn: Callable[[Any], Any], elems: Any, declared: Any, back_prop: bool, name: str | None) -> Any:
     nest.require_callable("map_fn", "fn", fn)
-    (fn,) = counted_apart(fn)
-    return _as_op(
-        lambda: rows.map_fn(HOST, fn, elems, declared, back_prop, name),
-        lambda: _mapped_in_python(fn, elems, declared, back_prop),
-    )
+    return _over_rows(
+        ("map_fn", str(declared), back_prop), fn, (elems,),
+        lambda fn, xs: rows.map_fn(HOST, fn, xs, declared, back_prop, name),
+        lambda fn: _mapped_in_python(fn, elems, declared, back_prop),
+    )  # fmt: skip
 
 
 def _mapped_in_python(fn: Callable[[Any], Any], elems: Any, declared: Any, back_prop: bool) -> Any:
@@ -301,9 +350,8 @@ def _folded(
     max_bytes: int | None,
 ) -> Structure[Any]:  # fmt: skip
     nest.require_callable(name, "fn", fn)
-    (fn,) = counted_apart(fn)
 
-    def python() -> Any:
+    def python(fn: Any) -> Any:
         if has_shape_only(nest.flatten(elems)[0]):
             # any row shows how the result looks
             row = nest.map_structure(lambda x: x[0], elems)
@@ -317,7 +365,11 @@ def _folded(
             state = apart(_step(name, fn, state, row), before)
         return _finished(state, back_prop)
 
-    return _as_op(lambda: rows.fold(HOST, name, fn, elems, initializer, back_prop, scope, max_bytes), python, max_bytes)
+    return _over_rows(
+        (name, back_prop), fn, (elems,) if initializer is None else (elems, initializer),
+        lambda fn, xs, start=None: rows.fold(HOST, name, fn, xs, start, back_prop, scope, max_bytes),
+        python, max_bytes,
+    )  # fmt: skip
 
 
 def _scan(
@@ -325,12 +377,13 @@ def _scan(
     max_bytes: int | None,
 ) -> Any:  # fmt: skip
     nest.require_callable("scan", "fn", fn)
-    (fn,) = counted_apart(fn)
-    return _as_op(
-        lambda: rows.scan(HOST, fn, elems, initializer, back_prop, reverse, name, max_bytes),
-        lambda: _scan_in_python(fn, elems, initializer, back_prop, reverse),
-        max_bytes,
-    )
+    if initializer is not None and active.function is None:
+        initializer = nest.map_structure(convert_to_tensor, initializer)
+    return _over_rows(
+        ("scan", back_prop, reverse), fn, (elems,) if initializer is None else (elems, initializer),
+        lambda fn, xs, start=None: rows.scan(HOST, fn, xs, start, back_prop, reverse, name, max_bytes),
+        lambda fn: _scan_in_python(fn, elems, initializer, back_prop, reverse), max_bytes,
+    )  # fmt: skip
 
 
 def _scan_in_python(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, back_prop: bool, reverse: bool) -> Any:

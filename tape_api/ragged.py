@@ -1,7 +1,6 @@
 """Rows of different lengths, as far as texts need them: ``tf.ragged``, and what strings become that are taken apart.
 
-A `RaggedTensor` is handed to tables and layers of vocabularies, joined again, mapped, or made a tensor of; nothing else
-takes one.
+A `RaggedTensor` is handed to tables and layers of vocabularies, or made a tensor of; nothing else takes one.
 """
 
 from __future__ import annotations
@@ -13,13 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from dualgrad.extras.ops import strings
 from engine.core.detach import looked_at
 from engine.core.dtypes import DType, as_dtype, float32, int32, int64, string
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import shape_of
-from engine.runtime.errors import DTypeError, InvalidArgumentError, UnimplementedError
-from tape_api.library import public
+from engine.runtime.errors import DTypeError, InvalidArgumentError
 from tape_api.library import root as tf
 from tape_api.tensor import convert_to_tensor
 
@@ -37,8 +34,8 @@ class RaggedTensor:
     Examples
     --------
     >>> import tape_api as tf
-    >>> tf.strings.unicode_split(["ab", "c"], "UTF-8").to_tensor().numpy().tolist()
-    [[b'a', b'b'], [b'c', b'']]
+    >>> tf.strings.unicode_decode(["ab", "c"], "UTF-8").to_tensor().numpy().tolist()
+    [[97, 98], [99, 0]]
     """
 
     def __init__(self, values: Any, row_splits: Any) -> None:
@@ -262,33 +259,6 @@ def constant(
     return flat
 
 
-def map_flat_values(op: Any, *args: Any, **kwargs: Any) -> Any:
-    """``op`` of the innermost values of rows, put back into the rows.
-
-    Raises
-    ------
-    ValueError
-        If the rows of the ragged arguments differ in their lengths.
-
-    Examples
-    --------
-    >>> import tape_api as tf
-    >>> tf.ragged.map_flat_values(tf.square, tf.ragged.constant([[1, 2], [3]]))
-    <tf.RaggedTensor [[1, 4], [9]]>
-    """
-    given = [x for x in (*args, *kwargs.values()) if isinstance(x, RaggedTensor)]
-    if not given:
-        return op(*args, **kwargs)
-    rows = [[s.numpy().tolist() for s in x.nested_row_splits] for x in given]
-    if any(row != rows[0] for row in rows):
-        raise ValueError("All ragged arguments must have the same row lengths")
-
-    def flat(x: Any) -> Any:
-        return x.flat_values if isinstance(x, RaggedTensor) else x
-
-    return given[0].with_flat_values(op(*map(flat, args), **{name: flat(x) for name, x in kwargs.items()}))
-
-
 _OUTPUTS = {"UTF-8": "utf-8", "UTF-16-BE": "utf-16-be", "UTF-32-BE": "utf-32-be"}
 
 
@@ -429,68 +399,4 @@ def _text(points: list[int], errors: str, replacement: int) -> str:
     return "".join(map(chr, kept))
 
 
-def unicode_split(
-    input: Any,
-    input_encoding: str = "UTF-8",
-    errors: str = "replace",
-    replacement_char: int = 65533,
-    name: str | None = None,
-) -> Any:
-    """The characters of a string, or of each of several.
-
-    Parameters
-    ----------
-    input : string tensor, shape () or (n,)
-    input_encoding : str
-        "UTF-8".
-    errors, replacement_char
-        Bytes that are no character become U+FFFD.
-
-    Returns
-    -------
-    tensor of shape (characters,), or RaggedTensor
-
-    Raises
-    ------
-    UnimplementedError
-        For other encodings, or an input of another rank.
-    """
-    if input_encoding != "UTF-8" or errors != "replace" or replacement_char != 65533:
-        raise UnimplementedError(
-            f"unicode_split: only UTF-8 with errors='replace' is supported, got {input_encoding!r} and {errors!r}"
-        )
-    strings = convert_to_tensor(input)
-    rank = len(shape_of(strings) or ())
-    if rank > 1:
-        raise UnimplementedError(f"unicode_split: the input must have rank 0 or 1, got {rank}")
-    looked_at(strings)
-    rows = [[c.encode() for c in text.decode("utf-8", "replace")] for text in np.ravel(strings.numpy()).tolist()]
-    flat = np.empty(sum(map(len, rows)), object)
-    flat[:] = [c for row in rows for c in row]
-    found = tf.constant(flat)
-    return found if not rank else RaggedTensor(found, np.cumsum([0, *map(len, rows)]))
-
-
-def reduce_join(
-    inputs: Any, axis: Any = None, keepdims: bool = False, separator: str = "", name: str | None = None
-) -> Any:
-    """``tf.strings.reduce_join``, of a `RaggedTensor` too: its rows joined.
-
-    Examples
-    --------
-    >>> import tape_api as tf
-    >>> tf.strings.reduce_join(tf.strings.unicode_split(["ab", "c"], "UTF-8"), axis=-1).numpy().tolist()
-    [b'ab', b'c']
-    """
-    if not isinstance(inputs, RaggedTensor):
-        return _joined(inputs, axis, keepdims, separator)
-    if axis not in (-1, 1) or keepdims:
-        raise UnimplementedError("reduce_join: rows of different lengths are joined along their last axis only")
-    rows = [separator.encode().join(row.numpy().tolist()) for row in inputs]
-    return tf.constant(np.array(rows, object)) if rows else tf.constant([], string)
-
-
-_joined = public(strings.reduce_join, "reduce_join")
-
-
-__all__ = ["constant", "map_flat_values"]
+__all__ = ["constant"]

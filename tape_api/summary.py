@@ -28,7 +28,6 @@ class _Current(threading.local):
 
     writer: SummaryWriter | None = None
     step: Any = None
-    recording: Any = True
 
 
 _current = _Current()
@@ -37,7 +36,7 @@ _current = _Current()
 class SummaryWriter:
     """Writes summaries to an event file; make one with `create_file_writer`."""
 
-    def __init__(self, events: EventFileWriter | None) -> None:
+    def __init__(self, events: EventFileWriter) -> None:
         self._events = events
 
     @contextmanager
@@ -62,17 +61,13 @@ class SummaryWriter:
 
     def flush(self) -> None:
         """Hand what was written to the system."""
-        if self._events is not None:
-            self._events.flush()
+        self._events.flush()
 
     def close(self) -> None:
         """Finish the file."""
-        if self._events is not None:
-            self._events.close()
+        self._events.close()
 
     def _add(self, event: Event) -> None:
-        if self._events is None:
-            return
         if self._events.is_closed:
             raise RuntimeError("SummaryWriter is already closed")
         self._events.add_event(event)
@@ -108,28 +103,6 @@ def create_file_writer(
     return SummaryWriter(EventFileWriter(os.fspath(logdir), max_queue or 10, seconds, filename_suffix or ".v2"))
 
 
-def create_noop_writer() -> SummaryWriter:
-    """A writer that writes nothing, to switch summaries off."""
-    return SummaryWriter(None)
-
-
-@contextmanager
-def record_if(condition: Any) -> Iterator[None]:
-    """Write summaries inside the `with` block only if a condition holds: a bool, a tensor, or a function of neither."""
-    before = _current.recording
-    _current.recording = condition
-    try:
-        yield
-    finally:
-        _current.recording = before
-
-
-def should_record_summaries() -> bool:
-    """Whether summaries are written now."""
-    condition = _current.recording
-    return _current.writer is not None and bool(condition() if callable(condition) else condition)
-
-
 def flush(writer: SummaryWriter | None = None, name: str | None = None) -> None:
     """Hand what was written to the system."""
     chosen = _current.writer if writer is None else writer
@@ -140,7 +113,7 @@ def flush(writer: SummaryWriter | None = None, name: str | None = None) -> None:
 def _written(tag: str, step: Any, make: Callable[[str], SummaryValue]) -> EagerTensor:
     """Write a summary, if any are to be written; whether it was."""
     effect("it writes a summary")
-    if not should_record_summaries():
+    if _current.writer is None:
         return EagerTensor(np.bool_(False))
     number = _current.step if step is None else step
     if callable(number):
@@ -181,7 +154,7 @@ def scalar(name: str, data: Any, step: Any = None, description: str | None = Non
     Returns
     -------
     bool tensor
-        Whether it was written: there is a default writer, and `record_if` does not forbid it.
+        Whether it was written: there is a default writer.
 
     Raises
     ------
@@ -263,6 +236,6 @@ def _get_step() -> Value | int | None:
 experimental = SimpleNamespace(set_step=_set_step, get_step=_get_step)
 
 __all__ = [
-    "SummaryWriter", "audio", "create_file_writer", "create_noop_writer", "experimental", "flush", "histogram",
-    "image", "record_if", "scalar", "should_record_summaries", "text", "write",
+    "SummaryWriter", "audio", "create_file_writer", "experimental", "flush", "histogram", "image", "scalar", "text",
+    "write",
 ]  # fmt: skip

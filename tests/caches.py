@@ -72,7 +72,7 @@ OTHERS: dict[str, dict[str, str]] = {
         "engine/control/checkpoints.py": "_made axis level",
         "engine/control/in_place.py": "own touched",
         "engine/core/function_tape.py": "composites current reads written",
-        "engine/core/python_state.py": "_met",
+        "engine/core/python_state.py": "met",
         "engine/core/sparsity.py": "_links _made",
         "engine/core/tape.py": "assigned detached held left nondifferentiable variables",
         "engine/core/trace.py": "_captured",

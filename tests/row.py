@@ -174,4 +174,11 @@ def rows(op: Op, *cases: Mapping[str, Any], **shared: Any) -> tuple[Row, ...]:
     return tuple(Row(op, **{**shared, **each}) for each in cases)
 
 
-__all__ = ["Row", "booleans", "case", "distinct", "fixed", "integers", "positive", "real", "rows", "unit"]
+def offered(op: Op, function: Callable[..., Any], inputs: Sequence[Generator], *args: Any, **more: Any) -> Row:
+    """A row of a public function with some arguments, which TensorFlow has under the same name."""
+    name = function.__name__
+    shared = {"label": name, "call": function, "args": args, "tf": name}
+    return Row(op, tuple(inputs), **{**shared, **more})
+
+
+__all__ = ["Row", "booleans", "case", "distinct", "fixed", "integers", "offered", "positive", "real", "rows", "unit"]

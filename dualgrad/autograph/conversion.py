@@ -10,11 +10,10 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
+from os.path import dirname
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
-
-import numpy as np
-import scipy
 
 from dualgrad.autograph import source
 from dualgrad.autograph.analysis import parameters
@@ -27,7 +26,7 @@ from engine.runtime.cache import Cache
 from engine.runtime.packages import FOLDERS, PACKAGES
 
 MARK = "ag__do_not_convert"
-_FOREIGN = tuple(f"{path}/" for module in (np, scipy) for path in module.__path__)
+_FOREIGN = tuple(f"{dirname(str(spec.origin))}/" for spec in map(find_spec, ("numpy", "scipy")) if spec)
 _KEPT: Cache[Any, Any] = Cache("rewritten functions", 4096, key="code and file")
 _OPERATORS: dict[int, Operators] = {}
 

@@ -19,6 +19,7 @@ a graph, `engine.closed.retrace` from a recording, `engine.closed.traced_functio
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
@@ -34,16 +35,17 @@ from engine.compiler.program import Program
 from engine.core.aval import Aval, aval_of_array
 from engine.core.batching import Batched, batch_level, materialize
 from engine.core.instantiate import Make, applied, in_trace, instantiate, like
-from engine.core.op import Node, Op
+from engine.core.op import Node, Op, are_plain
 from engine.core.operands import Operand
 from engine.core.structural import reshape_like
 from engine.core.tape import paused
-from engine.core.trace import Symbol, Trace, needed_nodes
+from engine.core.trace import Symbol, Trace, constant, needed_nodes, placeholder
 from engine.core.value import aval_of, scalar
 from engine.forward import forward
 from engine.ops.creation import zeros_like
 from engine.reverse import reverse
 from engine.runtime.cache import Cache
+from engine.runtime.collector import uncollected
 from engine.runtime.commit import exclusively, in_order
 from engine.runtime.ownership import Shared
 from engine.slopes import with_slopes
@@ -203,6 +205,12 @@ class ClosedFunction:
             self._stateful = any(is_stateful(node.op, node.params) for node in self.nodes)
         return self._stateful
 
+    @functools.cached_property
+    def is_plain(self) -> bool:
+        """Whether it does the same each time: nothing in it has effects, or calls functions of the user."""
+        nodes = [node for node in self.nodes if node.op not in (constant, placeholder)]
+        return not self.stateful and all(are_plain(node.params, closed=True) for node in nodes)
+
     def like(self, **others: Any) -> ClosedFunction:
         """The same with other attributes."""
         found = object.__new__(type(self))
@@ -218,7 +226,7 @@ class ClosedFunction:
 
     def _make_program(self) -> Program:
         given = list(zip(self.parameters, self.avals, strict=True))
-        program, reads, assigned = lower(self.nodes, given, self.results, **self._lowering)
+        program, reads, assigned = uncollected(lower, self.nodes, given, self.results, **self._lowering)
         self._constants = [i for i, slot in enumerate(program.outputs) if slot in program.constants]
         self._count = len(self.results)
         self._own = self._count + sum(1 + a.in_part for a in assigned)

@@ -42,7 +42,8 @@ class OpList:
         for node in made:
             if node.op is constant:
                 continue
-            if node.op.stateful or not are_plain(node.params) or not all(out.aval.is_static for out in node.outputs):
+            plain = not node.op.stateful and are_plain(node.params, closed=True)
+            if not plain or not all(out.aval.is_static for out in node.outputs):
                 raise TypeError(f"{node.op.title} may be another op each time")
             steps += (node.op, tuple([numbers[id(x)] for x in node.inputs]), node.params)
             for out in node.outputs:

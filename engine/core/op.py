@@ -308,17 +308,21 @@ def distinct(param: Any) -> Hashable:
         return param
     if isinstance(param, tuple):
         return kind, *[distinct(item) for item in param]
+    if getattr(param, "is_plain", False):
+        return param  # it is equal to itself alone
     raise TypeError(f"a parameter of type {kind.__name__} is not plain data")
 
 
-def are_plain(params: dict[str, Any]) -> bool:
-    """Whether parameters are plain data: no function or closed function, which may do something else each time."""
+def are_plain(params: dict[str, Any], closed: bool = False) -> bool:
+    """Whether parameters are plain data: no function, which may do something else each time.
+
+    A closed function is none either, unless they may be `closed`: one that calls no function is the same each time.
+    """
     try:
-        for param in params.values():
-            distinct(param)
+        known = [distinct(param) for param in params.values()]
     except TypeError:
         return False
-    return True
+    return closed or not any(hasattr(param, "is_plain") for param in known)
 
 
 class Node:

@@ -67,7 +67,7 @@ class State:
     variables hold that are read, by their identities.
     """
 
-    def __init__(self, seen: Sequence[Any], does: list[Any], look: _Look, values: dict[int, Same]) -> None:
+    def __init__(self, seen: Sequence[Any], does: list[Any], look: Look, values: dict[int, Same]) -> None:
         self.does, self.values, self._seen, self._look = does, values, seen, look
 
     def __eq__(self, other: object) -> bool:
@@ -94,12 +94,12 @@ def state_of(*seen: Any, last: State | None = None) -> State:
     known = None if last is None else last.now(seen)
     if known is not None:
         return known
-    look = _Look()
+    look = Look()
     does = [look.at(x) for x in seen]
     return State(seen, does, look, {id(v): Same(_value(v)) for v in look.variables})
 
 
-class _Look:
+class Look:
     """One look at all that can be reached from a function, and where it looked.
 
     Attributes
@@ -119,7 +119,7 @@ class _Look:
         self.containers: list[tuple[Any, int, list[Any]]] = []
         self.arrays: list[tuple[np.ndarray, np.dtype, Any, Any, bytearray]] = []
         # they are kept alive, so that no two of them have one identity
-        self._met: dict[int, tuple[int, Any]] = {}
+        self.met: dict[int, tuple[int, Any]] = {}
 
     def holds(self) -> bool:
         """Whether each place holds the very object that it held, and arrays the same bytes."""
@@ -147,9 +147,9 @@ class _Look:
         if type(x) in _PLAIN:
             # 1, 1.0 and True are equal to Python
             return type(x), repr(x)
-        if id(x) in self._met:
-            return self._met[id(x)][0]
-        self._met[id(x)] = len(self._met), x
+        if id(x) in self.met:
+            return self.met[id(x)][0]
+        self.met[id(x)] = len(self.met), x
         if type(x) is np.ndarray or (isinstance(x, np.generic) and type(x).__module__ == "numpy"):
             if x.nbytes > _MOST or x.dtype.hasobject:
                 raise Unknown
@@ -185,7 +185,7 @@ class _Look:
         raise Unknown
 
     def _function(self, f: types.FunctionType) -> Any:
-        ours = _is_ours(f.__globals__.get("__name__") or "")
+        ours = is_ours(f.__globals__.get("__name__") or "")
         if ours and _is_named(f):
             return Same(f)
         # what a function of ours was given is in its cells
@@ -249,7 +249,7 @@ class Same:
 def _is_known(x: Any) -> bool:
     """Whether it is a module, a function or a class of one of the packages known."""
     if isinstance(x, types.ModuleType):
-        return _is_ours(x.__name__)
+        return is_ours(x.__name__)
     if isinstance(x, np.ufunc):
         # another one of its kind may call a function of the user
         return any(getattr(sys.modules.get(name), x.__name__, None) is x for name in ("numpy", "scipy.special"))
@@ -261,7 +261,7 @@ def _is_known(x: Any) -> bool:
 
 
 @cached(1024)
-def _is_ours(module: str) -> bool:
+def is_ours(module: str) -> bool:
     """Whether a module is of the packages known."""
     return module.partition(".")[0] in _KNOWN and not any(map(_differs, module.split(".")))
 
@@ -273,7 +273,7 @@ def _is_named(x: Any) -> bool:
         return False
     if isinstance(x, types.FunctionType) and x.__globals__["__name__"].rpartition(".")[2] in _NAMES:
         return True
-    return _is_ours(module) and getattr(sys.modules.get(module), name, None) is x
+    return is_ours(module) and getattr(sys.modules.get(module), name, None) is x
 
 
 def _differs(name: str) -> bool:

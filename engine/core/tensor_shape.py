@@ -119,21 +119,6 @@ class TensorShape:
             raise ShapeError(f"shape {self} must have rank at most {rank}")
         return self
 
-    def is_subtype_of(self, other: Any) -> bool:
-        """Whether every shape that fits this one fits the other one too."""
-        dims = normalize_shape(other)
-        if dims is None:
-            return True
-        known = self._dims is not None and len(self._dims) == len(dims)
-        return known and all(b is None or a == b for a, b in zip(self._dims or (), dims, strict=True))
-
-    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
-        """The dimensions that both have, the others unknown; of other ranks, the unknown shape."""
-        dims = normalize_shape(other)
-        if self._dims is None or dims is None or len(dims) != len(self._dims):
-            return type(self)(None)
-        return type(self)([a if a == b else None for a, b in zip(self._dims, dims, strict=True)])
-
     def assert_same_rank(self, other: Any) -> None:
         """Raise ShapeError unless the ranks are (or may be) equal."""
         dims = normalize_shape(other)

@@ -326,8 +326,8 @@ def needed_nodes(
             continue
         needed.add(id(node))
         inputs: Iterable[Any] = node.inputs
-        if by_shape:
-            op = node.op
+        op = node.op
+        if by_shape and (op.from_avals or op.references or op.args[-1:] == ("*like",)):
             first = 0 if op.from_avals else len(op.args) - 1 if op.args[-1:] == ("*like",) else len(node.inputs)
             inputs = [x for i, x in enumerate(inputs) if not (i >= first or i in op.references) or not x.aval.is_static]
         pending += [x.node for x in inputs if id(x) not in fed and isinstance(x, Symbol)]

@@ -9,19 +9,19 @@ from typing import Any, TypeVar
 R = TypeVar("R")
 
 
-def uncollected(function: Callable[..., R], *arguments: Any) -> R:
-    """``function(*arguments)`` while no cycles are looked for; whatever interrupts it, they are looked for afterwards.
+def uncollected(function: Callable[..., R], *arguments: Any, **options: Any) -> R:
+    """The result of a function while no cycles are looked for; whatever interrupts it, they are looked for afterwards.
 
     Building a graph or a program of many nodes makes objects that all stay. Each time their number has grown by a
     quarter, the collector looks at all of them: in large graphs that is half of the time, and finds nothing.
     """
     if not gc.isenabled():
-        return function(*arguments)
+        return function(*arguments, **options)
     # twice: an interrupt may come within `finally` (`engine.runtime.commit`)
     try:
         try:
             gc.disable()
-            return function(*arguments)
+            return function(*arguments, **options)
         finally:
             gc.enable()
     finally:

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.ops import conv
 from engine.ops.windows import Windows
-from tests.row import Row, fixed, real
+from tests.row import Row, fixed, offered, real
 
 
 def _windows(stride: int = 1, padding: Any = "SAME", dilation: int = 1) -> dict[str, Any]:
@@ -45,19 +45,11 @@ def _conv2d(x: tuple[int, ...], w: tuple[int, ...], label: str, strides: Any = 1
 def _transpose2d(
     y: tuple[int, ...], w: tuple[int, ...], shape: list[int], label: str, strides: Any, padding: Any
 ) -> Row:
-    return Row(
-        conv.conv_data_op,
-        (real(*y), real(*w)),
-        label=label,
-        call=conv.conv2d_transpose,
-        args=(
-            shape,
-            strides,
-            padding,
-        ),
-        tf="nn.conv2d_transpose",
-        tol=3,
-    )
+    return _offered(conv.conv_data_op, conv.conv2d_transpose, y, w, shape, strides, padding, label=label)
+
+
+def _offered(op: Any, function: Any, x: tuple[int, ...], w: tuple[int, ...], *args: Any, **more: Any) -> Row:
+    return offered(op, function, (real(*x), real(*w)), *args, tf=f"nn.{function.__name__}", tol=3, **more)
 
 
 def _depthwise(
@@ -83,6 +75,8 @@ def _spread(y: Any, w: Any) -> Any:
     return out
 
 
+DILATED: dict[str, Any] = {"label": "dilated", "options": {"dilations": [2, 3]}, "tf_value_only": ("float64",)}
+
 ROWS = (
     Row(
         conv.conv_op,
@@ -96,20 +90,7 @@ ROWS = (
     _conv2d((2, 5, 6, 2), (3, 2, 2, 3), "valid", padding="VALID"),
     _conv2d((2, 6, 5, 2), (2, 3, 2, 3), "strides", [1, 2, 2, 1]),
     _conv2d((1, 7, 6, 2), (2, 2, 2, 1), "stride 3", 3, "VALID"),
-    Row(
-        conv.conv_op,
-        (real(1, 7, 6, 2), real(2, 2, 2, 1)),
-        label="dilated",
-        call=conv.conv2d,
-        args=(
-            1,
-            "VALID",
-        ),
-        options={"dilations": [2, 3]},
-        tf="nn.conv2d",
-        tf_value_only=("float64",),
-        tol=3,
-    ),
+    _offered(conv.conv_op, conv.conv2d, (1, 7, 6, 2), (2, 2, 2, 1), 1, "VALID", **DILATED),
     _conv2d((1, 4, 5, 2), (2, 3, 2, 1), "explicit", 2, [[0, 0], [1, 2], [0, 3], [0, 0]]),
     _conv2d((2, 4, 5, 3), (1, 1, 3, 2), "pointwise"),
     _conv2d((2, 4, 5, 3), (1, 1, 3, 2), "pointwise-strides", 2),
@@ -126,18 +107,7 @@ ROWS = (
         tf=lambda tf, x, w: tf.transpose(tf.nn.conv2d(tf.transpose(x, [0, 2, 3, 1]), w, 2, "SAME"), [0, 3, 1, 2]),
         tol=3,
     ),
-    Row(
-        conv.conv_op,
-        (real(2, 2, 4, 5, 2), real(3, 2, 2, 3)),
-        label="two batch dimensions",
-        call=conv.conv2d,
-        args=(
-            1,
-            "SAME",
-        ),
-        tf="nn.conv2d",
-        tol=3,
-    ),
+    _offered(conv.conv_op, conv.conv2d, (2, 2, 4, 5, 2), (3, 2, 2, 3), 1, "SAME", label="two batch dimensions"),
     Row(
         conv.conv_op,
         (real(2, 3, 4, 4), real(2, 2, 2, 6)),
@@ -149,51 +119,10 @@ ROWS = (
         ),
         tol=3,
     ),
-    Row(
-        conv.conv_op,
-        (real(2, 7, 2), real(3, 2, 3)),
-        label="conv1d",
-        call=conv.conv1d,
-        args=(
-            2,
-            "SAME",
-        ),
-        tf="nn.conv1d",
-        tol=3,
-    ),
-    Row(
-        conv.conv_op,
-        (real(1, 3, 4, 3, 2), real(2, 2, 2, 2, 2)),
-        label="conv3d",
-        call=conv.conv3d,
-        args=(
-            [1, 1, 2, 1, 1],
-            "SAME",
-        ),
-        tf="nn.conv3d",
-        tol=3,
-    ),
-    Row(
-        conv.conv_op,
-        (real(1, 6, 2), real(2, 2, 2)),
-        label="convolution",
-        call=conv.convolution,
-        options={"dilations": 2},
-        tf="nn.convolution",
-        tol=3,
-    ),
-    Row(
-        conv.conv_op,
-        (real(1, 5, 6, 2), real(2, 2, 2, 1)),
-        label="atrous",
-        call=conv.atrous_conv2d,
-        args=(
-            2,
-            "SAME",
-        ),
-        tf="nn.atrous_conv2d",
-        tol=3,
-    ),
+    _offered(conv.conv_op, conv.conv1d, (2, 7, 2), (3, 2, 3), 2, "SAME"),
+    _offered(conv.conv_op, conv.conv3d, (1, 3, 4, 3, 2), (2, 2, 2, 2, 2), [1, 1, 2, 1, 1], "SAME"),
+    _offered(conv.conv_op, conv.convolution, (1, 6, 2), (2, 2, 2), options={"dilations": 2}),
+    _offered(conv.conv_op, conv.atrous_conv2d, (1, 5, 6, 2), (2, 2, 2, 1), 2, "SAME"),
     Row(
         conv.conv_data_op,
         (fixed([2, 5, 6, 2], np.int32), real(3, 2, 2, 3), real(2, 3, 3, 3)),
@@ -213,30 +142,8 @@ ROWS = (
         tol=3,
     ),
     _transpose2d((1, 2, 2, 2), (1, 1, 3, 2), [1, 4, 3, 3], "gaps", [1, 2, 2, 1], "VALID"),
-    Row(
-        conv.conv_data_op,
-        (real(2, 3, 2), real(3, 1, 2)),
-        label="conv1d_transpose",
-        call=conv.conv1d_transpose,
-        args=(
-            [2, 6, 1],
-            2,
-        ),
-        tf="nn.conv1d_transpose",
-        tol=3,
-    ),
-    Row(
-        conv.conv_data_op,
-        (real(1, 2, 3, 2, 2), real(2, 2, 2, 1, 2)),
-        label="conv3d_transpose",
-        call=conv.conv3d_transpose,
-        args=(
-            [1, 4, 6, 3, 1],
-            2,
-        ),
-        tf="nn.conv3d_transpose",
-        tol=3,
-    ),
+    _offered(conv.conv_data_op, conv.conv1d_transpose, (2, 3, 2), (3, 1, 2), [2, 6, 1], 2),
+    _offered(conv.conv_data_op, conv.conv3d_transpose, (1, 2, 3, 2, 2), (2, 2, 2, 1, 2), [1, 4, 6, 3, 1], 2),
     Row(
         conv.conv_data_op,
         (real(2, 3, 2, 2), real(3, 3, 1, 3)),

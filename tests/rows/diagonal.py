@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.ops import diagonal as d
 from engine.ops import shape
-from tests.row import Row, real
+from tests.row import Row, offered, real
 
 ALL = ("float32", "float64", "complex128")
 
@@ -103,18 +103,7 @@ ROWS = (
         oracle=lambda x: np.triu(np.tril(x), -1),
         tf=lambda tf, x: tf.linalg.band_part(x, 1, 0),
     ),
-    Row(
-        d.band_op,
-        (real(3, 4),),
-        call=d.band_part,
-        args=(
-            -1,
-            1,
-        ),
-        oracle=lambda x: np.tril(x, 1),
-        tf="linalg.band_part",
-        label="band_part",
-    ),
+    offered(d.band_op, d.band_part, (real(3, 4),), -1, 1, oracle=lambda x: np.tril(x, 1), tf="linalg.band_part"),
     Row(d.band_op, (real(3, 4),), call=lambda x: d.triu(x, 1), oracle=lambda x: np.triu(x, 1), label="triu"),
     Row(d.band_op, (real(3, 4),), call=lambda x: d.tril(x, -1), oracle=lambda x: np.tril(x, -1), label="tril"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.ops import compare, partition, scatter, slicing
-from tests.row import Row, fixed, integers, real
+from tests.row import Row, fixed, integers, offered, real
 
 PARTS = fixed([1, 0, 1, 2], np.int32)
 
@@ -31,14 +31,12 @@ ROWS = (
         oracle=lambda p: [p == 0, p == 1, p == 2],
         order=0,
     ),
-    Row(
+    offered(
         slicing.boolean_mask_op,
+        partition.dynamic_partition,
         (real(4, 2), PARTS),
-        call=partition.dynamic_partition,
-        args=(4,),
+        4,
         oracle=lambda x, p: [x[p == i] for i in range(4)],
-        tf="dynamic_partition",
-        label="dynamic_partition",
     ),
     Row(partition.stitched_size, (fixed([4, 1], np.int32),), dtypes=("int32",), oracle=lambda i: np.array(5), order=0),
     Row(
@@ -57,18 +55,7 @@ ROWS = (
         oracle=_reversed,
         tf=lambda tf, x, n: tf.reverse_sequence(x, n, 1, 0),
     ),
-    Row(
-        partition.reverse_sequence_op,
-        (real(4, 3), integers(3, high=5)),
-        call=partition.reverse_sequence,
-        args=(
-            0,
-            1,
-        ),
-        oracle=lambda x, n: _reversed(x.T, n).T,
-        tf="reverse_sequence",
-        label="public",
-    ),
+    offered(partition.reverse_sequence_op, partition.reverse_sequence, (real(4, 3), integers(3, high=5)), 0, 1),
     Row(
         compare.less,
         (fixed([[1, 0], [3, 2]], np.int32),),

@@ -8,12 +8,14 @@ import numpy as np
 
 from engine.ops import pool
 from engine.ops.windows import Windows
-from tests.row import Row, distinct, fixed, integers, real
+from tests.row import Row, distinct, fixed, integers, offered, real
 
 ALL = ("float32", "float64")
 TIES = fixed(np.array([1.0, 1.0, 0.0, 1.0, 2.0, 2.0, 2.0, 0.0]).reshape(1, 2, 4, 1))
 LOWEST = fixed(np.full((1, 2, 3, 1), -np.inf))
 SAME = {"size": (2, 3), "windows": Windows((1, 2), "SAME", (1, 1))}
+DILATED: dict[str, Any] = {"options": {"dilations": [2, 1]}, "tf": "nn.pool", "tf_value_only": ("float64",)}
+INTEGERS: dict[str, Any] = {"tf": "nn.max_pool2d", "label": "integers", "order": 0, "dtypes": ("float32",)}
 PADDED = [[0, 0], [1, 0], [1, 2], [0, 0]]
 
 
@@ -61,30 +63,15 @@ ROWS = (
         pool.max_pool_op, (distinct(1, 3, 4, 2, 2),), label="3d-double", call=lambda x: pool.max_pool3d(x, 2, 2, "SAME")
     ),
     Row(pool.avg_pool_op, (real(1, 3, 4, 2, 2),), label="3d-double", call=lambda x: pool.avg_pool3d(x, 2, 2, "SAME")),
-    Row(
+    offered(pool.max_pool_op, pool.max_pool2d, (integers(2, 4, 4, 2, low=-9, high=9),), 2, 2, "SAME", **INTEGERS),
+    offered(
         pool.max_pool_op,
-        (integers(2, 4, 4, 2, low=-9, high=9),),
-        label="integers",
-        call=pool.max_pool2d,
-        args=(
-            2,
-            2,
-            "SAME",
-        ),
-        order=0,
-        dtypes=("float32",),
-        tf="nn.max_pool2d",
-    ),
-    Row(
-        pool.max_pool_op,
+        pool.max_pool2d,
         (distinct(1, 3, 4, 2),),
+        3,
+        2,
+        PADDED,
         label="explicit padding",
-        call=pool.max_pool2d,
-        args=(
-            3,
-            2,
-            PADDED,
-        ),
         tf="nn.max_pool2d",
     ),
     Row(
@@ -94,19 +81,7 @@ ROWS = (
         call=lambda x: pool.max_pool(x, [1, 1, 2, 2], [1, 1, 2, 3], "VALID", "NCHW"),
         tf=lambda tf, x: tf.transpose(tf.nn.max_pool(tf.transpose(x, [0, 2, 3, 1]), 2, [2, 3], "VALID"), [0, 3, 1, 2]),
     ),
-    Row(
-        pool.max_pool_op,
-        (distinct(1, 6, 5, 2),),
-        label="pool",
-        call=pool.pool,
-        args=(
-            [2, 2],
-            "MAX",
-        ),
-        options={"dilations": [2, 1]},
-        tf="nn.pool",
-        tf_value_only=("float64",),
-    ),
+    offered(pool.max_pool_op, pool.pool, (distinct(1, 6, 5, 2),), [2, 2], "MAX", **DILATED),
     Row(
         pool.largest_tap_op,
         (TIES, fixed(np.array([2.0, 2.0]).reshape(1, 1, 2, 1))),
@@ -145,18 +120,6 @@ ROWS = (
         for padding, batch in (("VALID", False), ("SAME", False))
     ],
     Row(pool.avg_pool_op, (real(2, 3, 5, 2),), SAME, tf=lambda tf, x: tf.nn.avg_pool2d(x, [2, 3], [1, 2], "SAME")),
-    Row(
-        pool.avg_pool_op,
-        (real(2, 6, 2),),
-        label="rank",
-        call=pool.avg_pool,
-        args=(
-            2,
-            2,
-            "VALID",
-        ),
-        tf="nn.avg_pool",
-        static=True,
-    ),
+    offered(pool.avg_pool_op, pool.avg_pool, (real(2, 6, 2),), 2, 2, "VALID", static=True, tf="nn.avg_pool"),
     Row(pool.avg_pool_back_op, (real(2, 3, 3, 2), fixed([2, 3, 5, 2], np.int32)), SAME),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.ops import gather, rearrange, shape
-from tests.row import Row, case, fixed, real, rows
+from tests.row import Row, case, fixed, offered, real, rows
 
 ALL = ("float32", "float64", "complex128")
 CONSTANT = {"mode": "CONSTANT", "value": 0}
@@ -114,18 +114,7 @@ ROWS = (
         oracle=lambda x, s: np.roll(x, (1, -2), (0, 2)),
         tf=lambda tf, x, s: tf.roll(x, s, [0, 2]),
     ),
-    Row(
-        rearrange.roll_op,
-        (real(3, 4),),
-        call=rearrange.roll,
-        args=(
-            1,
-            0,
-        ),
-        oracle=lambda x: np.roll(x, 1, 0),
-        tf="roll",
-        label="roll",
-    ),
+    offered(rearrange.roll_op, rearrange.roll, (real(3, 4),), 1, 0, oracle=lambda x: np.roll(x, 1, 0)),
     Row(
         rearrange.roll_op,
         (real(0, 4),),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.ops import arithmetic, scatter
-from tests.row import Row, distinct, fixed, integers, real
+from tests.row import Row, distinct, fixed, integers, offered, real
 
 PAIRS = integers(5, 2, high=3)
 DISTINCT = fixed([[3], [0]], np.int32)
@@ -60,15 +60,7 @@ ROWS = (
         oracle=_scattered,
         tf=lambda tf, u, i, s: tf.scatter_nd(i, u, s),
     ),
-    Row(
-        scatter.scatter_nd_op,
-        (fixed(np.zeros((0, 1)), np.int32), real(0, 2)),
-        call=scatter.scatter_nd,
-        args=([3, 2],),
-        oracle=lambda i, u: np.zeros((3, 2)),
-        tf="scatter_nd",
-        label="none",
-    ),
+    offered(scatter.scatter_nd_op, scatter.scatter_nd, (fixed(np.zeros((0, 1)), np.int32), real(0, 2)), [3, 2]),
     Row(
         scatter.tensor_scatter_update_op,
         (real(4, 2), DISTINCT, real(2, 2)),
@@ -104,20 +96,8 @@ ROWS = (
         tf="tensor_scatter_nd_min",
         order=1,
     ),
-    Row(
-        arithmetic.add,
-        (real(3, 2), TWICE, real(3, 2)),
-        call=scatter.tensor_scatter_nd_add,
-        oracle=_changed(np.add),
-        tf="tensor_scatter_nd_add",
-        label="tensor_scatter_nd_add",
-    ),
-    Row(
-        arithmetic.add,
-        (real(3, 2), TWICE, real(3, 2)),
-        call=scatter.tensor_scatter_nd_sub,
-        oracle=_changed(np.subtract),
-        tf="tensor_scatter_nd_sub",
-        label="tensor_scatter_nd_sub",
+    offered(arithmetic.add, scatter.tensor_scatter_nd_add, (real(3, 2), TWICE, real(3, 2)), oracle=_changed(np.add)),
+    offered(
+        arithmetic.add, scatter.tensor_scatter_nd_sub, (real(3, 2), TWICE, real(3, 2)), oracle=_changed(np.subtract)
     ),
 )

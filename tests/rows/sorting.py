@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.core.dtypes import int32, int64
 from engine.ops import gather, sorting
-from tests.row import Row, distinct, fixed, integers
+from tests.row import Row, distinct, fixed, integers, offered
 
 TIES = fixed([[3.0, 1.0, 3.0, 2.0], [0.0, 0.0, -1.0, 0.0]])
 
@@ -19,16 +19,7 @@ ROWS = (
         tf=lambda tf, x: tf.argsort(x, direction="DESCENDING", stable=True),
         order=0,
     ),
-    Row(
-        sorting.argsort_op,
-        (distinct(3, 4),),
-        call=sorting.argsort,
-        args=(0,),
-        oracle=lambda x: np.argsort(x, 0),
-        tf="argsort",
-        order=0,
-        label="argsort",
-    ),
+    offered(sorting.argsort_op, sorting.argsort, (distinct(3, 4),), 0, oracle=lambda x: np.argsort(x, 0), order=0),
     Row(
         sorting.invert_permutation_op,
         (fixed(np.array([2, 0, 3, 1])),),
@@ -45,18 +36,7 @@ ROWS = (
         order=0,
     ),
     Row(gather.gather_op, (distinct(3, 4),), call=lambda x: sorting.sort(x), oracle=np.sort, tf="sort", label="sort"),
-    Row(
-        gather.gather_op,
-        (distinct(3, 4, 2),),
-        call=sorting.sort,
-        args=(
-            1,
-            "DESCENDING",
-        ),
-        oracle=lambda x: -np.sort(-x, 1),
-        tf="sort",
-        label="sort-axis",
-    ),
+    offered(gather.gather_op, sorting.sort, (distinct(3, 4, 2),), 1, "DESCENDING", oracle=lambda x: -np.sort(-x, 1)),
     Row(
         gather.gather_op,
         (distinct(2, 4),),

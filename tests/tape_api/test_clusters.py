@@ -73,19 +73,3 @@ def test_one_worker_computes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         experimental.CommunicationOptions(-1)
     with pytest.raises(ValueError, match="Argument `implementation` must be instance of"):
         experimental.CommunicationOptions(implementation=3)
-
-
-def test_partitioners() -> None:
-    parts, shape = experimental.partitioners, tf.TensorShape([6, 1])
-    large = tf.TensorShape([1000, 1000])
-    assert parts.FixedShardsPartitioner(2)((10, 3), tf.float32) == [2, 1]
-    assert parts.FixedShardsPartitioner(20)((10, 3), tf.float32) == [10, 1]
-    assert parts.FixedShardsPartitioner(2)((10, 3), tf.float32, axis=1) == [1, 2]
-    assert parts.MinSizePartitioner(4, 2)(shape, tf.float32) == [2, 1]
-    assert parts.MinSizePartitioner()(large, tf.float32) == [1, 1]
-    assert parts.MinSizePartitioner(max_shards=5)(large, tf.float32) == [5, 1]
-    assert parts.MaxSizePartitioner(4)(shape, tf.float32) == [6, 1]
-    assert parts.MaxSizePartitioner(4, 2)(shape, tf.float32) == [2, 1]
-    assert parts.MaxSizePartitioner(8, bytes_per_string=4)((6,), tf.string) == [3]
-    with pytest.raises(ValueError, match="`min_shard_bytes` must be positive"):
-        parts.MinSizePartitioner(0)
