@@ -35,11 +35,11 @@ def functions(tf: Any, drawn: Drawn, by_default: str) -> dict[str, Callable[...,
 
 def _samplers(tf: Any, drawn: Drawn) -> dict[str, Callable[..., Any]]:
     def sampler(
-        true_classes: Any, num_sampled: int, unique: bool, range_max: int, weights: Any, seed: Any, name: str
+        true_classes: Any, num_sampled: int, unique: bool, range_max: int, log_uniform: bool, seed: Any, name: str
     ) -> tuple[Operand, Operand, Operand]:
         classes = tf.cast(tf.convert_to_tensor(true_classes), tf.int64)
         return drawn(
-            lambda draw: candidates.sampled(classes, num_sampled, unique, range_max, weights, draw=draw), seed, name
+            lambda draw: candidates.sampled(classes, num_sampled, unique, range_max, log_uniform, draw=draw), seed, name
         )
 
     def log_uniform_candidate_sampler(
@@ -53,15 +53,14 @@ def _samplers(tf: Any, drawn: Drawn) -> dict[str, Callable[..., Any]]:
         sampled_candidates, true_expected_count, sampled_expected_count
         """
         label = name or "LogUniformCandidateSampler"
-        return sampler(true_classes, num_sampled, unique, range_max, None, seed, label)
+        return sampler(true_classes, num_sampled, unique, range_max, True, seed, label)
 
     def uniform_candidate_sampler(
         true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: Any = None,
         name: str | None = None,
     ) -> tuple[Operand, ...]:  # fmt: skip
         """Classes drawn with one probability; results as of `log_uniform_candidate_sampler`."""
-        weights = np.ones(range_max)
-        return sampler(true_classes, num_sampled, unique, range_max, weights, seed, name or "UniformCandidateSampler")
+        return sampler(true_classes, num_sampled, unique, range_max, False, seed, name or "UniformCandidateSampler")
 
     made: list[Any] = [log_uniform_candidate_sampler, uniform_candidate_sampler]
     return {f.__name__: f for f in made}

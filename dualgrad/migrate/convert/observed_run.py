@@ -254,6 +254,7 @@ class Capture:
     written: dict[int, Written | None] = field(default_factory=dict)
     variables: list[Any] = field(default_factory=list)
     creations: list[Span] = field(default_factory=list)
+    made_on: dict[int, list[watch.Site]] = field(default_factory=dict)
     runs: dict[Any, Run] = field(default_factory=dict)
     optimizers: dict[int, OptimizerCall] = field(default_factory=dict)
     kept: list[Any] = field(default_factory=list)
@@ -500,6 +501,7 @@ def _note_variable(capture: Capture, usual: Callable[..., Any], self: Any, *args
     usual(self, *args, **kwargs)
     capture.note_value(self, self.initial_value.node)
     capture.variables.append(self)
+    capture.made_on[id(self)] = watch.user_sites()
     capture.creations.append(Span(graph, first, len(graph.nodes)))
 
 
