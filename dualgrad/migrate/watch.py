@@ -81,16 +81,6 @@ def user_site(depth: int = 1) -> Site:
     return frame.f_code.co_filename, frame.f_lineno
 
 
-def user_sites() -> list[Site]:
-    """File and line of `user_frame`, of the frame that called it, and so on, while they are the user's."""
-    frame: FrameType | None = user_frame(2)
-    sites = []
-    while frame is not None and is_users(frame.f_code.co_filename):
-        sites.append((frame.f_code.co_filename, frame.f_lineno))
-        frame = frame.f_back
-    return sites
-
-
 @dataclass(eq=False)
 class Run:
     """One run of a session.

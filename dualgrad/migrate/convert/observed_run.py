@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -501,7 +502,8 @@ def _note_variable(capture: Capture, usual: Callable[..., Any], self: Any, *args
     usual(self, *args, **kwargs)
     capture.note_value(self, self.initial_value.node)
     capture.variables.append(self)
-    capture.made_on[id(self)] = watch.user_sites()
+    frames = [(f.f_code.co_filename, line) for f, line in traceback.walk_stack(None)]
+    capture.made_on[id(self)] = [frame for frame in frames if watch.is_users(frame[0])]
     capture.creations.append(Span(graph, first, len(graph.nodes)))
 
 
