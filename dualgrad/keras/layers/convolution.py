@@ -83,7 +83,8 @@ class _Convolution(Spatial):
         if not isinstance(filters, int) or filters <= 0 or filters % groups:
             raise ValueError(f"{kind}: argument `filters` must be a positive multiple of `groups`, got {filters}")
         if padding.lower() not in self._paddings:
-            raise ValueError(f"{kind}: argument `padding` must be one of {self._paddings}, got {padding!r}")
+            allowed = " or ".join(map(repr, self._paddings))
+            raise ValueError(f"{kind}: argument `padding` must be {allowed}, got {padding!r}")
         self.filters, self.groups = filters, groups
         self.kernel_size = several(kind, "kernel_size", kernel_size, self.rank)
         self.strides = several(kind, "strides", strides, self.rank)
