@@ -185,7 +185,7 @@ class Iterating:
         return self.named.get(made, "") if isinstance(node, ast.Assign) else ""
 
     def _made_by(self, asks: ast.Call) -> ast.expr | None:
-        """The call that makes the iterator which is asked at once: at the top, or of a function that is called there."""
+        """The call that makes the iterator which is asked at once: it stands at the top, perhaps of a function."""
         if self._is_at_top(asks):
             return asks.func.value  # type: ignore[attr-defined]
         functions = [f for f in ast.walk(self.tree) if isinstance(f, ast.FunctionDef)]
