@@ -230,7 +230,7 @@ def _function_around(file: str, line: int) -> str | None:
     return snake(found.name.strip("_"))
 
 
-def _around(file: str, line: int, kind: type = ast.FunctionDef) -> Any:
+def _around(file: str, line: int, kind: Any = ast.FunctionDef) -> Any:
     """The innermost function, or class, around a line."""
     nodes: Any = ast.walk(_parsed(file))
     found = [n for n in nodes if isinstance(n, kind) and n.lineno <= line <= (n.end_lineno or line)]

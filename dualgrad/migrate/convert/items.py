@@ -6,7 +6,7 @@ backwards and the updates come out as the calls that they were.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -148,7 +148,8 @@ class Items:
 
     def _written(self, call: Called) -> Any:
         """How a call can be written: proved to make the same nodes, or, where those have no spelling, as it was."""
-        args, kwargs = call.args, call.kwargs
+        args: Sequence[Any] = call.args
+        kwargs: Mapping[str, Any] = call.kwargs
         drawn = [d for d in self._capture.draws if d.graph is self.graph and call.first <= d.first < call.last]
         if len(drawn) == 1 and drawn[0].seed is not None:
             args, kwargs = calls.seeded(call.place, args, kwargs, drawn[0].seed)
