@@ -119,8 +119,6 @@ from dualgrad.keras.layers.merging import Subtract as _dualgrad_keras_layers_mer
 from dualgrad.keras.layers.normalization import BatchNormalization as _dualgrad_keras_layers_normalization_BatchNormalization
 from dualgrad.keras.layers.normalization import GroupNormalization as _dualgrad_keras_layers_normalization_GroupNormalization
 from dualgrad.keras.layers.normalization import LayerNormalization as _dualgrad_keras_layers_normalization_LayerNormalization
-from dualgrad.keras.layers.normalization import RMSNormalization as _dualgrad_keras_layers_normalization_RMSNormalization
-from dualgrad.keras.layers.normalization import UnitNormalization as _dualgrad_keras_layers_normalization_UnitNormalization
 from dualgrad.keras.layers.pooling import AveragePooling1D as _dualgrad_keras_layers_pooling_AveragePooling1D
 from dualgrad.keras.layers.pooling import AveragePooling2D as _dualgrad_keras_layers_pooling_AveragePooling2D
 from dualgrad.keras.layers.pooling import AveragePooling3D as _dualgrad_keras_layers_pooling_AveragePooling3D
@@ -185,7 +183,6 @@ from dualgrad.keras.losses import SquaredHinge as _dualgrad_keras_losses_Squared
 from dualgrad.keras.metrics.decisions import AUC as _dualgrad_keras_metrics_decisions_AUC
 from dualgrad.keras.metrics.decisions import FalseNegatives as _dualgrad_keras_metrics_decisions_FalseNegatives
 from dualgrad.keras.metrics.decisions import FalsePositives as _dualgrad_keras_metrics_decisions_FalsePositives
-from dualgrad.keras.metrics.decisions import MeanIoU as _dualgrad_keras_metrics_decisions_MeanIoU
 from dualgrad.keras.metrics.decisions import Precision as _dualgrad_keras_metrics_decisions_Precision
 from dualgrad.keras.metrics.decisions import Recall as _dualgrad_keras_metrics_decisions_Recall
 from dualgrad.keras.metrics.decisions import TrueNegatives as _dualgrad_keras_metrics_decisions_TrueNegatives
@@ -1262,7 +1259,6 @@ class _keras:
         PReLU: TypeAlias = _dualgrad_keras_layers_shaping_PReLU
         Permute: TypeAlias = _dualgrad_keras_layers_shaping_Permute
         REGISTERED: dict[Any, Any]
-        RMSNormalization: TypeAlias = _dualgrad_keras_layers_normalization_RMSNormalization
         RNN: TypeAlias = _dualgrad_keras_layers_recurrent_RNN
         RandomFlip: TypeAlias = _dualgrad_keras_layers_images_RandomFlip
         RandomRotation: TypeAlias = _dualgrad_keras_layers_images_RandomRotation
@@ -1287,7 +1283,6 @@ class _keras:
         Subtract: TypeAlias = _dualgrad_keras_layers_merging_Subtract
         TextVectorization: TypeAlias = _dualgrad_keras_layers_lookup_TextVectorization
         TimeDistributed: TypeAlias = _dualgrad_keras_layers_recurrent_TimeDistributed
-        UnitNormalization: TypeAlias = _dualgrad_keras_layers_normalization_UnitNormalization
         UpSampling1D: TypeAlias = _dualgrad_keras_layers_shaping_UpSampling1D
         UpSampling2D: TypeAlias = _dualgrad_keras_layers_shaping_UpSampling2D
         UpSampling3D: TypeAlias = _dualgrad_keras_layers_shaping_UpSampling3D
@@ -1414,7 +1409,6 @@ class _keras:
         Mean: TypeAlias = _dualgrad_keras_metrics_means_Mean
         MeanAbsoluteError: TypeAlias = _dualgrad_keras_metrics_means_MeanAbsoluteError
         MeanAbsolutePercentageError: TypeAlias = _dualgrad_keras_metrics_means_MeanAbsolutePercentageError
-        MeanIoU: TypeAlias = _dualgrad_keras_metrics_decisions_MeanIoU
         MeanMetricWrapper: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
         MeanSquaredError: TypeAlias = _dualgrad_keras_metrics_means_MeanSquaredError
         MeanSquaredLogarithmicError: TypeAlias = _dualgrad_keras_metrics_means_MeanSquaredLogarithmicError
@@ -2028,7 +2022,6 @@ class _metrics:
     Mean: TypeAlias = _dualgrad_keras_metrics_means_Mean
     MeanAbsoluteError: TypeAlias = _dualgrad_keras_metrics_means_MeanAbsoluteError
     MeanAbsolutePercentageError: TypeAlias = _dualgrad_keras_metrics_means_MeanAbsolutePercentageError
-    MeanIoU: TypeAlias = _dualgrad_keras_metrics_decisions_MeanIoU
     MeanMetricWrapper: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
     MeanSquaredError: TypeAlias = _dualgrad_keras_metrics_means_MeanSquaredError
     MeanSquaredLogarithmicError: TypeAlias = _dualgrad_keras_metrics_means_MeanSquaredLogarithmicError

@@ -34,37 +34,29 @@ def functions(tf: Any, drawn: Drawn, by_default: str) -> dict[str, Callable[...,
 
 
 def _samplers(tf: Any, drawn: Drawn) -> dict[str, Callable[..., Any]]:
-    def sampler(
-        true_classes: Any, num_sampled: int, unique: bool, range_max: int, weights: Any, seed: Any, name: str
-    ) -> tuple[Operand, Operand, Operand]:
-        classes = tf.cast(tf.convert_to_tensor(true_classes), tf.int64)
-        return drawn(
-            lambda draw: candidates.sampled(classes, num_sampled, unique, range_max, weights, draw=draw), seed, name
+    def sampler(label: str, probabilities: str, log_uniform: bool) -> Callable[..., Any]:
+        def candidate_sampler(
+            true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: Any = None,
+            name: str | None = None,
+        ) -> tuple[Operand, ...]:  # fmt: skip
+            classes = tf.cast(tf.convert_to_tensor(true_classes), tf.int64)
+            options = num_sampled, unique, range_max, log_uniform
+            return drawn(lambda draw: candidates.sampled(classes, *options, draw=draw), seed, name or label)
+
+        candidate_sampler.__doc__ = (
+            f"Draw classes with {probabilities}: sampled candidates, and expected counts of true and sampled ones."
         )
+        return candidate_sampler
 
-    def log_uniform_candidate_sampler(
-        true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: Any = None,
-        name: str | None = None,
-    ) -> tuple[Operand, ...]:  # fmt: skip
-        """Classes drawn with probabilities that fall like ``1 / (class + 1)``.
-
-        Returns
-        -------
-        sampled_candidates, true_expected_count, sampled_expected_count
-        """
-        label = name or "LogUniformCandidateSampler"
-        return sampler(true_classes, num_sampled, unique, range_max, None, seed, label)
-
-    def uniform_candidate_sampler(
-        true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: Any = None,
-        name: str | None = None,
-    ) -> tuple[Operand, ...]:  # fmt: skip
-        """Classes drawn with one probability; results as of `log_uniform_candidate_sampler`."""
-        weights = np.ones(range_max)
-        return sampler(true_classes, num_sampled, unique, range_max, weights, seed, name or "UniformCandidateSampler")
-
-    made: list[Any] = [log_uniform_candidate_sampler, uniform_candidate_sampler]
-    return {f.__name__: f for f in made}
+    made = {
+        "log_uniform_candidate_sampler": sampler(
+            "LogUniformCandidateSampler", "probabilities that fall like ``1 / (class + 1)``", log_uniform=True
+        ),
+        "uniform_candidate_sampler": sampler("UniformCandidateSampler", "one probability", log_uniform=False),
+    }
+    for name, function in made.items():
+        function.__name__ = function.__qualname__ = name
+    return made
 
 
 # ---- losses ----------------------------------------------------------------------------------------------------------

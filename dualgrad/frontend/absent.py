@@ -50,6 +50,7 @@ nn.fixed_unigram_candidate_sampler random.fixed_unigram_candidate_sampler | draw
 contrib.layers.summarize_* contrib.slim.layers.summarize_* contrib.slim.summarize_* | use summary.histogram | tensor
  tensors collection activations
 keras.layers.ConvLSTM1D keras.layers.ConvLSTM2D keras.layers.ConvLSTM3D keras.layers.GroupQueryAttention
+ keras.layers.RMSNormalization keras.layers.UnitNormalization keras.metrics.MeanIoU
  keras.layers.AlphaDropout keras.layers.ActivityRegularization keras.layers.SpectralNormalization keras.metrics.F1Score
  keras.metrics.FBetaScore keras.losses.Dice keras.losses.Tversky keras.losses.dice keras.losses.tversky
  keras.metrics.PrecisionAtRecall keras.metrics.R2Score keras.metrics.RecallAtPrecision

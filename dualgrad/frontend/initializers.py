@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from engine.core.dtypes import as_dtype, float32, float64
+from engine.core.dtypes import as_dtype, float16, float32, float64
 from engine.core.operands import Operand
 from engine.ops.compare import cast
 from engine.ops.filling import eye, fill
@@ -279,9 +279,9 @@ class Orthogonal(Initializer):
             raise ValueError(f"{type(self).__name__}: the shape must have rank 2 or more, got {shape}")
         rows, columns = math.prod(shape[:-1]), shape[-1]
         drawn = self.source.normal((max(rows, columns), min(rows, columns)), dtype=dtype, seed=self._own_seed)
-        q, r = qr(drawn)
+        q, r = qr(cast(drawn, float32) if as_dtype(dtype) is float16 else drawn)
         # the signs make the decomposition unique, and so the matrix uniformly distributed
-        q = q * sign(matrix_diag_part(r))
+        q = cast(q * sign(matrix_diag_part(r)), dtype)
         return as_dtype(dtype).as_numpy_dtype(self.gain) * reshape(matrix_transpose(q) if rows < columns else q, shape)
 
 

@@ -92,7 +92,8 @@ def missing(module: ModuleType, path: str, name: str) -> AttributeError:
     from dualgrad.frontend.absent import reason
 
     why = reason(f"{inner}.{name}".lstrip(".")) or _of_version1(front_end, inner, name)
-    why = why or f"dualgrad's {front_end} has no such name (yet)"
+    page = "; docs/keras.md lists what Keras has and dualgrad has not" if inner.startswith("keras") else ""
+    why = why or f"dualgrad's {front_end} has no such name (yet){page}"
     # with these two Python itself proposes the name that was meant
     return AttributeError(f"module '{path}' has no attribute '{name}': {why}", name=name, obj=module)
 

@@ -53,8 +53,9 @@ folder = "ckpts"
 shutil.rmtree(folder, ignore_errors=True)
 steps = 3
 numbers = np.arange(24, dtype=np.float32).reshape(12, 2)
-dataset = tf.data.Dataset.from_tensor_slices(numbers).batch(3).repeat(2)
-rows = dataset.make_one_shot_iterator().get_next()
+def input_fn(size):
+    return tf.data.Dataset.from_tensor_slices(numbers).batch(size).repeat(2).make_one_shot_iterator().get_next()
+rows = input_fn(3)
 w = tf.Variable(tf.ones([2, 1]), name="w")
 loss = tf.reduce_mean(tf.matmul(rows, w))
 gs = tf.train.get_or_create_global_step()

@@ -18,9 +18,13 @@ CLASS = {
     "main.py": """
 import numpy as np, tensorflow as tf
 class Net:
+    def weight(self, shape):
+        initial = tf.ones(shape)
+        return tf.Variable(initial)
     def __init__(self, lr):
         self.x = tf.placeholder(tf.float32, [None, 2], name="x"); self.y = tf.placeholder(tf.float32, [None, 1])
-        self.w = tf.Variable(tf.ones([2, 1]), name="w"); self.pred = tf.tanh(tf.matmul(self.x, self.w))
+        first = self.weight([2, 1])
+        self.pred = tf.tanh(tf.matmul(self.x, first))
         self.loss = tf.reduce_mean(tf.square(self.pred - self.y))
         self.step = tf.train.AdamOptimizer(lr).minimize(self.loss)
         self.sess = tf.Session(); self.sess.run(tf.global_variables_initializer())
@@ -296,6 +300,7 @@ graph = tf.Graph()
 words = np.random.choice([2, 5, 7, 8, 9], 4, replace=False)
 print("words")
 with graph.as_default():
+    tf.set_random_seed(7)
     inputs, labels = tf.placeholder(tf.int32, [4]), tf.placeholder(tf.int32, [4, 1])
     table = tf.Variable(tf.random_uniform([10, 3], -1.0, 1.0))
     weights, biases = tf.Variable(tf.zeros([10, 3])), tf.Variable(tf.zeros([10]))
@@ -358,14 +363,21 @@ KEPT = {
         "def logged(value):",
         ".edit_distance(",
     ],
-    "sampled": ["nn.nce_loss(weights, biases, labels, embed", "shown = tf.constant(words, dtype=tf.int32)"],
+    "sampled": [
+        "nn.nce_loss(weights, biases, labels, embed",
+        # with the seed that the graph chose: the table's has been the first
+        "sampled_values=tf.random.log_uniform_candidate_sampler(",
+        "1, 2, True, 10, seed=1)",
+        "shown = tf.constant(words, dtype=tf.int32)",
+    ],
     # the class holds its weights, and what its constructor is given is used
     "class": [
         "for it in range(n):",
         '"It: %d, Loss: %.3e"',
         "AdamOptimizer(learning_rate=lr)",
         "import numpy as np",
-        "self.w = tf.Variable(",
+        # what a method only makes and returns has the name that it gets where it is called
+        "self.first = tf.Variable(",
         "def step(self, x, y):",
         "self.step(X, Y)",
     ],

@@ -31,7 +31,6 @@ DRAWING: dict[str, Case] = {
     "SeparableConv1D": (lambda L: L.SeparableConv1D(3, 2), X),
     "GaussianNoise": (lambda L: L.GaussianNoise(0.3), X),
     "GroupNormalization": (lambda L: L.GroupNormalization(3), X),
-    "UnitNormalization": (lambda L: L.UnitNormalization(), X),
     "Resizing": (lambda L: L.Resizing(4, 5), IM),
     "Resizing, cropped": (lambda L: L.Resizing(5, 5, crop_to_aspect_ratio=True), IM),
     "UpSampling2D": (lambda L: L.UpSampling2D((2, 3), interpolation="bilinear"), IM),

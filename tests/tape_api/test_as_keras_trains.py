@@ -184,39 +184,6 @@ def test_the_count_of_steps_is_assigned_before_the_first() -> None:
         assert int(later.iterations) == 8
 
 
-def test_a_schedule_counts_calls_where_gradients_accumulate() -> None:
-    rate = keras.optimizers.schedules.ExponentialDecay(1.0, 2, 0.5)
-    optimizer, variable = keras.optimizers.SGD(rate, gradient_accumulation_steps=2), tf.Variable([1.0, 2.0])
-    seen = []
-    for i in range(4):
-        optimizer.apply_gradients([(tf.constant([0.3, -0.2]) * (i + 1), variable)])
-        seen.append([*variable.numpy(), float(optimizer.learning_rate), int(optimizer.iterations)])
-    wanted = [[1, 2, 0.5**0.5, 0], [0.6818019, 2.212132, 0.5, 1], [0.6818019, 2.212132, 0.5**1.5, 1],
-              [0.31057084, 2.4596193, 0.25, 2]]  # fmt: skip
-    np.testing.assert_allclose(seen, wanted, rtol=1e-6)
-
-
-def test_nadam_has_one_product_for_all_variables() -> None:
-    a, b, optimizer = tf.Variable([1.0]), tf.Variable([1.0]), keras.optimizers.Nadam(0.1)
-    optimizer.build([a, b])
-    optimizer.apply_gradients([(tf.constant([1.0]), a)])
-    optimizer.apply_gradients([(tf.constant([1.0]), a), (tf.constant([1.0]), b)])
-    np.testing.assert_allclose([a.numpy()[0], b.numpy()[0]], [0.81636244, 0.89783317], rtol=1e-6)
-    assert [v.shape for v in optimizer.variables] == [(), (), (1,), (1,), (1,), (1,), ()]
-
-
-def test_rows_stay_rows_where_each_norm_is_clipped() -> None:
-    rows = tf.IndexedSlices(
-        tf.constant([[3.0, 4.0], [1.0, 1.0], [2.0, -1.0]]), tf.constant([1, 0, 1]), tf.constant([3, 2])
-    )
-    for limit, wanted in (({"clipnorm": 1.0}, [2.5839796, 3.7817202]), ({"global_clipnorm": 1.0}, [2.7, 3.7])):
-        variable = tf.Variable([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-        optimizer = keras.optimizers.Adam(0.1, **limit)
-        for _ in range(3):
-            optimizer.apply_gradients([(rows, variable)])
-        np.testing.assert_allclose(variable.numpy()[1], wanted, rtol=1e-5)
-
-
 def test_losses_are_scaled_and_gradients_scaled_back() -> None:
     plain, scaled = (model(keras.optimizers.Adam(0.1, loss_scale_factor=f)) for f in (None, 64.0))
     first, second = (net.fit(X, Y, epochs=3, verbose=0, shuffle=False).history for net in (plain, scaled))
@@ -255,18 +222,6 @@ def test_averages_come_back_behind_a_scaled_loss() -> None:
 
 
 # ---- layers and losses -----------------------------------------------------------------------------------------------
-
-
-def test_softmax_along_several_axes() -> None:
-    x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
-    flat = np.exp(x) / np.exp(x).sum((0, 2), keepdims=True)
-    for function in (keras.layers.Softmax(axis=(2, 0)), lambda x: keras.ops.softmax(x, axis=(0, -1))):
-        np.testing.assert_allclose(function(x), flat, rtol=1e-5)
-    np.testing.assert_allclose(keras.ops.log_softmax(x, axis=None), x - np.log(np.exp(x).sum()), rtol=1e-5)
-    masked = keras.layers.Softmax(axis=(1, 2))(x, mask=x > 0).numpy()
-    np.testing.assert_allclose(
-        masked, np.exp(x) * (x > 0) / (np.exp(x) * (x > 0)).sum((1, 2), keepdims=True), rtol=1e-5
-    )
 
 
 L = keras.layers

@@ -42,18 +42,6 @@ def test_dense() -> None:
     assert layer(tf.ones([3, 4, 2])).shape == (3, 4, 2)
 
 
-def test_dense_options() -> None:
-    layer = layers.Dense(
-        3, activation="relu", use_bias=False, name="first", dtype="float64", kernel_regularizer="l2", input_dim=2
-    )
-    y = layer(RNG.standard_normal((4, 2)))
-    assert y.dtype == tf.float64 and y.numpy().min() >= 0
-    assert [v.name for v in layer.weights] == ["first/kernel:0"] and layer.bias is None
-    assert float(layer.losses[0]) == pytest.approx(0.01 * np.sum(layer.kernel.numpy() ** 2))
-    assert layer.count_params() == 6 and layer.dtype == "float64"
-    assert layers.Dense(2, activation=tf.nn.tanh).activation is tf.nn.tanh
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -83,21 +71,6 @@ def test_inputs_that_do_not_fit_the_kernel() -> None:
     layer(tf.ones([1, 3]))
     with pytest.raises(ValueError, match=r"Input 0 of layer 'dense' .* axis -1 has value 3, but received .* \(1, 4\)"):
         layer(tf.ones([1, 4]))
-
-
-def test_small_layers() -> None:
-    x = tf.constant([[-2.0, 0.0, 3.0, 8.0]])
-    assert as_lists(layers.ReLU()(x)) == [0, 0, 3, 8]
-    assert as_lists(layers.ReLU(6.0)(x)) == [0, 0, 3, 6]
-    assert as_lists(layers.LeakyReLU()(x)) == [-0.6, 0, 3, 8]
-    assert as_lists(layers.LeakyReLU(alpha=0.1)(x)) == [-0.2, 0, 3, 8]
-    assert as_lists(layers.Activation("linear")(x)) == [-2, 0, 3, 8]
-    assert layers.Flatten()(tf.ones([2])).shape == (2, 1)
-    assert layers.Reshape((2, -1))(x).shape == (1, 2, 2)
-    assert as_lists(layers.Lambda(lambda v, k: v * k, arguments={"k": 2.0})(x)) == [-4, 0, 6, 16]
-    assert layers.Concatenate(axis=0)([x, x]).shape == (2, 4)
-    assert as_lists(layers.Add()([x, x, x])) == [-6, 0, 9, 24]
-    assert layers.Embedding(5, 3)(np.array([[0, 4]])).shape == (1, 2, 3)
 
 
 def test_dropout_acts_while_training_only() -> None:

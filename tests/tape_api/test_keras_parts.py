@@ -125,23 +125,6 @@ def test_loss_names() -> None:
     assert keras.losses.get(None) is None and keras.losses.get(abs) is abs
 
 
-def test_metrics() -> None:
-    m = keras.metrics
-    mean = m.Mean(name="loss")
-    assert float(mean.result()) == 0.0
-    mean.update_state([1.0, 3.0])
-    assert float(mean(5.0)) == 3.0 and mean.name == "loss" and len(mean.variables) == 2
-    mean.update_state([10.0], sample_weight=0.0)
-    assert float(mean.result()) == 3.0
-    mean.reset_states()
-    assert float(mean.result()) == 0.0
-    assert float(m.Sum()([1.0, 2.0])) == 3.0
-    assert float(m.Accuracy()([1, 2, 3], [1, 2, 4])) == pytest.approx(2 / 3)
-    assert float(m.SparseCategoricalAccuracy()(np.array([1, 1]), [[0.2, 0.8], [0.3, 0.7]], [3.0, 1.0])) == 1.0
-    assert isinstance(m.get("mse"), m.MeanSquaredError)
-    assert float(m.get(lambda t, p: tf.abs(t - p))(tf.constant([1.0]), tf.constant([3.0]))) == 2.0
-
-
 def test_a_metric_of_ones_own() -> None:
     class Largest(keras.metrics.Metric):
         def __init__(self) -> None:

@@ -169,9 +169,6 @@ class _HeadedAttention(Layer):
             "bias_constraint": bias_constraint,
         }
 
-    _queries_per_key = 1
-    """How many heads of queries share one of keys and values."""
-
     def build(self, query_shape: Any, value_shape: Any = None, key_shape: Any = None) -> None:
         """Make the four products."""
         value_shape = query_shape if value_shape is None else value_shape
@@ -181,16 +178,14 @@ class _HeadedAttention(Layer):
         each = {"dtype": self._policy, **self._options}
         dense = self.host.bound(EinsumDense)
         made = []
-        others = self.num_heads // self._queries_per_key
-        for name, shape, heads, size in zip(
-            ("query", "key", "value"), shapes, (self.num_heads, others, others),
-            (self.key_dim, self.key_dim, self.value_dim), strict=True,
-        ):  # fmt: skip
+        sizes = self.key_dim, self.key_dim, self.value_dim
+        for name, shape, size in zip(("query", "key", "value"), shapes, sizes, strict=True):
             layer = dense(
                 "abc,cde->abde",
-                output_shape=(None, heads, size),
+                output_shape=(None, self.num_heads, size),
                 bias_axes="de" if self.use_bias else None,
                 name=name,
+                activity_regularizer=self._activity_regularizer,
                 **each,
             )
             layer.build(shape)
@@ -198,11 +193,11 @@ class _HeadedAttention(Layer):
         self._query_dense, self._key_dense, self._value_dense = made
         # here: seeds that are not given are drawn in this order
         self._seeds = self.host.seeds(self.seed) if self.dropout > 0 else None
-        sizes = tuple(self._size or (shapes[0][-1],))
-        letters = "efgh"[: len(sizes)]
+        last = tuple(self._size or (shapes[0][-1],))
+        letters = "efgh"[: len(last)]
         self._output_dense = dense(
             f"abcd,cd{letters}->ab{letters}",
-            output_shape=(None, *sizes),
+            output_shape=(None, *last),
             bias_axes=letters if self.use_bias else None,
             name="attention_output",
             **each,
@@ -245,8 +240,6 @@ class _HeadedAttention(Layer):
             set_mask(x, None)
         allowed = self._allowed(query, value, query_mask, value_mask, key_mask, attention_mask, use_causal_mask)
         query, key, value = self._query_dense(query), self._key_dense(key), self._value_dense(value)
-        if self._queries_per_key > 1:
-            key, value = [tf.repeat(x, self._queries_per_key, axis=2) for x in (key, value)]
         scores = tf.einsum("aecd,abcd->acbe", key, query * self.key_dim**-0.5)
         if allowed is not None:
             allowed = tf.expand_dims(allowed, 1) if len(shape_of(allowed) or ()) == 3 else allowed

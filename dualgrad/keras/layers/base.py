@@ -32,6 +32,12 @@ from engine.core.variable import Variable, go_on
 from engine.core.variable import Variable as EngineVariable
 from engine.runtime.cache import cached
 
+_NEUTRAL: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys(("lora_rank", "lora_alpha", "quantization_config"), (None,)),
+    **dict.fromkeys(("synchronized", "renorm", "rms_scaling"), (False,)),
+}
+"""Arguments of Keras's layers that are not here, with the values by which they change nothing."""
+
 
 class _Context(threading.local):
     """Settings that calls of layers hand on to the layers they call."""
@@ -124,6 +130,7 @@ class Layer(Bound, Configured, Module):
         activity_regularizer: Any = None,
         **unknown: Any,
     ) -> None:
+        unknown = {k: v for k, v in unknown.items() if v not in _NEUTRAL.get(k, ())}
         if unknown:
             raise ValueError(f"Unrecognized keyword arguments passed to {type(self).__name__}: {unknown}")
         self._name = name or unique_name(self.host, layer_name(type(self).__name__))

@@ -53,6 +53,7 @@ class _Convolution(Spatial):
     """The base of the convolutional layers: their arguments, the bias and the activation."""
 
     bias: Variable | None
+    _paddings: tuple[str, ...] = "valid", "same"
 
     def __init__(
         self,
@@ -81,8 +82,9 @@ class _Convolution(Spatial):
         self._format = format_of(self.rank, self._first)
         if not isinstance(filters, int) or filters <= 0 or filters % groups:
             raise ValueError(f"{kind}: argument `filters` must be a positive multiple of `groups`, got {filters}")
-        if padding.lower() not in ("valid", "same", *(["causal"] if self.rank == 1 else [])):
-            raise ValueError(f"{kind}: argument `padding` must be 'valid' or 'same', got {padding!r}")
+        if padding.lower() not in self._paddings:
+            allowed = " or ".join(map(repr, self._paddings))
+            raise ValueError(f"{kind}: argument `padding` must be {allowed}, got {padding!r}")
         self.filters, self.groups = filters, groups
         self.kernel_size = several(kind, "kernel_size", kernel_size, self.rank)
         self.strides = several(kind, "strides", strides, self.rank)
@@ -156,6 +158,7 @@ class Conv1D(_Conv):
     """Convolution in one dimension; arguments as in `Conv2D`, and ``padding="causal"``."""
 
     rank = 1
+    _paddings = "valid", "same", "causal"
 
 
 class Conv2D(_Conv):
@@ -219,6 +222,11 @@ class _ConvTranspose(_Convolution):
             filters, kernel_size, strides, padding, data_format, dilation_rate, activation=activation, **kwargs
         )
         self.output_padding = (output_padding,) * self.rank if isinstance(output_padding, int) else output_padding
+        if any(p >= stride for p, stride in zip(self.output_padding or (), self.strides, strict=False)):
+            raise ValueError(
+                f"{type(self).__name__}: argument `output_padding` must be less than `strides`, "
+                f"got {self.output_padding} and {self.strides}"
+            )
 
     def build(self, input_shape: Any) -> None:
         """Make kernel and bias."""

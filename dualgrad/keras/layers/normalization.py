@@ -207,44 +207,6 @@ class LayerNormalization(Layer):
         return tf.batch_normalization(inputs, mean, variance, *factors, self.epsilon)
 
 
-class RMSNormalization(Layer):
-    """Divides each element of the batch by the root of its mean square along some axes, and scales it.
-
-    Parameters
-    ----------
-    axis : int or sequence of int
-        The last one by default.
-    epsilon : float
-        Added to the mean square.
-
-    Examples
-    --------
-    >>> import tape_api as tf
-    >>> tf.keras.layers.RMSNormalization()(tf.constant([[3.0, 4.0]])).numpy().round(4)
-    array([[0.8485, 1.1314]], dtype=float32)
-    """
-
-    _computes_wide = True
-    _hands_masks_on = True
-
-    def __init__(self, axis: Any = -1, epsilon: float = 1e-6, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.axis, self.epsilon = sorted(axis) if isinstance(axis, (list, tuple)) else axis, epsilon
-
-    def _axes(self) -> list[int]:
-        return self.axis if isinstance(self.axis, list) else [self.axis]
-
-    def build(self, input_shape: Any) -> None:
-        """Make the factors."""
-        shape = tuple(_size(self, input_shape, a) for a in self._axes())
-        self.scale = self.add_weight(shape=shape, name="scale", initializer="ones")
-
-    def call(self, inputs: Any) -> Operand:
-        """The inputs, scaled."""
-        square = tf.reduce_mean(tf.square(inputs), axis=self._axes(), keepdims=True)
-        return inputs * tf.rsqrt(square + self.epsilon) * self.scale
-
-
 def _add_factors(layer: Layer, options: Mapping[str, tuple[Any, ...]], shape: tuple[int, ...]) -> None:
     """Make the learned numbers of a layer."""
     for name, (wanted, initializer, regularizer, constraint) in options.items():
@@ -324,17 +286,3 @@ class GroupNormalization(Layer):
         moved = -mean * factor
         moved = moved if self.beta is None else moved + tf.reshape(self.beta, wide)
         return tf.reshape(x * factor + moved, sizes)
-
-
-class UnitNormalization(Layer):
-    """Divides by the Euclidean norm along an axis, or several."""
-
-    _hands_masks_on = True
-
-    def __init__(self, axis: Any = -1, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.axis = axis
-
-    def call(self, inputs: Any) -> Operand:
-        """The inputs, of norm 1."""
-        return tf.l2_normalize(inputs, axis=self.axis, epsilon=1e-24)

@@ -278,7 +278,8 @@ class _Recurrent(RNN):
 
     def __init__(self, units: int, *args: Any, name: str | None = None, **kwargs: Any) -> None:
         loop = {key: kwargs.pop(key) for key in (*_LOOP, *_LAYER) if key in kwargs}
-        kwargs.pop("implementation", None)  # which of two ways TensorFlow multiplies
+        for way in ("implementation", "use_cudnn"):  # how TensorFlow multiplies
+            kwargs.pop(way, None)
         dtype = {"dtype": loop["dtype"]} if "dtype" in loop else {}
         cell = self.host.bound(self.kind)(units, *args, name=layer_name(self.kind.__name__), **dtype, **kwargs)
         super().__init__(cell, name=name, **loop)

@@ -91,8 +91,10 @@ class ZeroPadding3D(_ZeroPadding, rank=3):
 
 
 class _Cropping(_Spatial):
-    def __init__(self, cropping: Any = 1, data_format: str | None = None, **kwargs: Any) -> None:
+    def __init__(self, cropping: Any = None, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
+        # of images nothing is cut by default, as in Keras
+        cropping = (0 if self.rank == 2 else 1) if cropping is None else cropping
         self.cropping = _pairs(type(self).__name__, "cropping", cropping, self.rank)
 
     def call(self, inputs: Any) -> Operand:

@@ -198,7 +198,7 @@ def convert(
     said : dict, optional
         By line, statements whose numbers are said in names of the program.
     """
-    names, scope = Names(capture.names), Scope()
+    names, scope = Names(capture.names, capture.made_on), Scope()
     scope.taken.update(
         {"tf", "np", "ARRAYS", "not_converted", "zip", "minimize", "Iterator", "Checkpoints", *summaries.NAMES}
     )

@@ -25,7 +25,7 @@ from dualgrad.migrate.convert.spelling import PYTHON_CALLS, Spelling, call, same
 from dualgrad.migrate.convert.spelling import spelled as spelled_node
 from dualgrad.sparse.sparse_tensor import SparseTensor
 from engine.core.aval import Aval
-from engine.core.dtypes import DType
+from engine.core.dtypes import DType, int64
 from engine.core.expand_axes import expand_dims_op
 from engine.core.trace import Symbol, Trace, constant
 from engine.core.variable import Variable, read_variable
@@ -197,6 +197,25 @@ def whole(
     return Written(spelling, taken, _between(wanted, taken, nodes))
 
 
+def seeded(
+    place: str, args: Sequence[Any], kwargs: Mapping[str, Any], seed: int
+) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """The arguments of a call that draws once, with the seed that the graph chose for it."""
+    function = _reached("graph_api", place.removeprefix("compat.v1."))
+    given = inspect.signature(function).bind(*args, **kwargs).arguments
+    if "seed" in inspect.signature(function).parameters:
+        return (args, kwargs) if given.get("seed") is not None else (args, {**kwargs, "seed": seed})
+    if place != "nn.nce_loss" or given.get("sampled_values") is not None:
+        return args, kwargs
+    labels, count = given["labels"], given.get("num_true", 1)
+    drawn = Inner(
+        "random.log_uniform_candidate_sampler",
+        (Inner("cast", (labels, int64)), count, given["num_sampled"], True, given["num_classes"]),
+        {"seed": seed},
+    )
+    return args, {**kwargs, "sampled_values": drawn}
+
+
 def _ctc_loss(
     labels: Any, inputs: Any = None, sequence_length: Any = None, preprocess_collapse_repeated: bool = False,
     ctc_merge_repeated: bool = True, ignore_longer_outputs_than_inputs: bool = False, time_major: bool = True,
@@ -274,6 +293,8 @@ def _plain(x: Any, operands: list[Any]) -> Any:
         return Slices(_plain(x.values, operands), _plain(x.indices, operands), x)
     if isinstance(x, SparseTensor):
         return Inner("SparseTensor", tuple([_plain(p, operands) for p in _parts(x)]))
+    if isinstance(x, Inner):
+        return Inner(x.target, tuple([_plain(a, operands) for a in x.args]), x.kwargs)
     if isinstance(x, FunctionType) and x.__module__ == "__main__" and _is_global(x):
         return Named(x.__name__, x)
     if type(x) in (list, tuple):

@@ -54,7 +54,10 @@ from graph_api.tensor import Operation
 from optim.external import ScipyOptimizerInterface
 
 RUNS = {"run", "eval"}
-PURE_CALLS = {"range", "len", "enumerate", "zip", "list", "dict", "tuple", "set", "int", "float", "str", "sorted"}
+PURE_CALLS = {
+    *("range", "len", "enumerate", "zip", "list", "dict", "tuple", "set", "int", "float", "str", "sorted"),
+    *("reversed", "abs", "max", "min", "sum", "round"),
+}
 
 
 class Expressions:
@@ -352,7 +355,7 @@ class Expressions:
         """Whether an expression is of the graph, and not of the converted module; of a composed one its parts tell."""
         values = self.inference.values_of(node)
         if self.iterating.takes_next(node):
-            return True
+            return node not in self.iterating.returned
         if node in self.iterating.inside:
             return any(isinstance(v, Path) for v in values) or is_graphs(self._value(node))
         if self.iterating.names_iterator(node, self.scopes):

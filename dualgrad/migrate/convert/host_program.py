@@ -447,8 +447,13 @@ class _Edits:
             names[-1] = names[-1].with_changes(comma=self.cst.MaybeSentinel.DEFAULT)
             result = updated.with_changes(body=[updated.body[0].with_changes(names=names)])
         if place in self.plan.named:
-            target = updated.body[0].targets[0].with_changes(target=self.cst.Name(self.plan.named[place]))
-            made = updated.body[0].with_changes(targets=[target], value=updated.body[0].value.func.value)
+            (made,) = updated.body
+            if getattr(getattr(made.value.func, "attr", None), "value", "") == "get_next":
+                made = made.with_changes(value=made.value.func.value)
+            if hasattr(made, "targets"):
+                made = made.with_changes(
+                    targets=[made.targets[0].with_changes(target=self.cst.Name(self.plan.named[place]))]
+                )
             result = updated.with_changes(body=[made])
         if place in self.plan.said:
             result = self._recorded_output(place, updated)

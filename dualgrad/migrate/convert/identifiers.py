@@ -7,6 +7,7 @@ the node, where that line assigns to a name; from the name of the operation, wit
 from __future__ import annotations
 
 import ast
+import itertools
 import keyword
 import linecache
 import re
@@ -76,9 +77,14 @@ class Names:
     ----------
     namespace : mapping
         Global names of the program, and what they stood for in the end.
+    made_on : mapping, optional
+        By identity of a variable, the lines of the program that led to it, the innermost first.
     """
 
-    def __init__(self, namespace: Mapping[str, Any]) -> None:
+    def __init__(
+        self, namespace: Mapping[str, Any], made_on: Mapping[int, Sequence[tuple[str, int]]] | None = None
+    ) -> None:
+        self._made_on = made_on or {}
         self._given: dict[int, str] = {}
         self._elements: set[int] = set()
         self._whole: set[int] = set()
@@ -179,8 +185,13 @@ class Names:
         if program_name is not None:
             return program_name
         if unnamed:
-            return self.of_line(variable.op) or snake(own)
+            return self._of_callers(variable) or self.of_line(variable.op) or snake(own)
         return identifier("_".join(_without_loops(own.split("/"))))
+
+    def _of_callers(self, variable: Any) -> str | None:
+        """The name that a variable is assigned to where functions that only make and return it are called."""
+        sites = itertools.dropwhile(lambda site: _is_returned(*site), self._made_on.get(id(variable), ()))
+        return next((_assigned_on(*site) for site in sites), None)
 
     def tensor(self, x: Any) -> str:
         """A name for a tensor, where it must have one."""
@@ -211,22 +222,19 @@ def _loop_names(file: str) -> set[str]:
 @cache
 def _function_around(file: str, line: int) -> str | None:
     """The name of the innermost function around a line; that of the class for a constructor."""
-    functions = [
-        (node, node.name if node.name != "__init__" else None)
-        for node in ast.walk(_parsed(file))
-        if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or line)
-    ]
-    if not functions:
+    found = _around(file, line)
+    if found is None:
         return None
-    name = max(functions, key=lambda pair: pair[0].lineno)[1]
-    if name is None:
-        classes = [
-            n
-            for n in ast.walk(_parsed(file))
-            if isinstance(n, ast.ClassDef) and n.lineno <= line <= (n.end_lineno or line)
-        ]
-        name = max(classes, key=lambda n: n.lineno).name if classes else "init"
-    return snake(name.strip("_"))
+    if found.name == "__init__":
+        found = _around(file, line, ast.ClassDef) or found
+    return snake(found.name.strip("_"))
+
+
+def _around(file: str, line: int, kind: Any = ast.FunctionDef) -> Any:
+    """The innermost function, or class, around a line."""
+    nodes: Any = ast.walk(_parsed(file))
+    found = [n for n in nodes if isinstance(n, kind) and n.lineno <= line <= (n.end_lineno or line)]
+    return max(found, key=lambda n: n.lineno, default=None)
 
 
 @cache
@@ -242,6 +250,18 @@ def _parsed(file: str) -> ast.Module:
 def _assigned_on(file: str, line: int) -> str | None:
     """The name that a line of a file assigns a value to."""
     return _assignments(file).get(line)
+
+
+@cache
+def _is_returned(file: str, line: int) -> bool:
+    """Whether a line of a function makes what this returns."""
+    returned = {
+        n.value.id if isinstance(n.value, ast.Name) else i
+        for n in ast.walk(_around(file, line) or ast.Module([], []))
+        if isinstance(n, ast.Return) and n.value is not None
+        for i in range(n.lineno, (n.end_lineno or n.lineno) + 1)
+    }
+    return line in returned or _assigned_on(file, line) in returned
 
 
 @cache

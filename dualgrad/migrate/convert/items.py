@@ -6,7 +6,7 @@ backwards and the updates come out as the calls that they were.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -148,7 +148,12 @@ class Items:
 
     def _written(self, call: Called) -> Any:
         """How a call can be written: proved to make the same nodes, or, where those have no spelling, as it was."""
-        given = call.place, call.args, call.kwargs, call.result
+        args: Sequence[Any] = call.args
+        kwargs: Mapping[str, Any] = call.kwargs
+        drawn = [d for d in self._capture.draws if d.graph is self.graph and call.first <= d.first < call.last]
+        if len(drawn) == 1 and drawn[0].seed is not None:
+            args, kwargs = calls.seeded(call.place, args, kwargs, drawn[0].seed)
+        given = call.place, args, kwargs, call.result
         proved = calls.spelled(*given) if id(call) not in self._mixed and call.last - call.first > 1 else None
         loops = {i for flow in self._capture.flows if flow.graph is self.graph for i in range(flow.first, flow.last)}
         known = [self.graph.nodes[i] for i in loops if call.first <= i < call.last]

@@ -125,7 +125,9 @@ class Iterating:
         self.calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
         self.found = {n: kind for n in self.calls if (kind := self._kind(n))}
         self.named: dict[ast.expr, str] = {}
-        """Names for iterators that the program asks for an element where it makes them."""
+        """Names for iterators that the program asks for an element where it makes them, by what makes them."""
+        self.returned: set[ast.expr] = set()
+        """Calls that ask an iterator for the element which a function returns: it will return the iterator."""
         self.inside: set[ast.AST] = set()
         """The nodes of functions that data sets call."""
 
@@ -175,9 +177,24 @@ class Iterating:
         )
 
     def name_given(self, node: ast.stmt) -> str:
-        """The name of the iterator that a statement makes and asks at once; empty for others."""
-        call = node.value if isinstance(node, ast.Assign) else None
-        return self.named.get(call.func.value, "") if call is not None and self.takes_next(call) else ""  # type: ignore[attr-defined]
+        """The name of the iterator that a statement makes and asks at once, or "return"; empty for others."""
+        call: Any = getattr(node, "value", None)
+        if isinstance(node, ast.Return):
+            return "return" if call in self.returned else ""
+        made = call.func.value if self.takes_next(call) else call
+        return self.named.get(made, "") if isinstance(node, ast.Assign) else ""
+
+    def _made_by(self, asks: ast.Call) -> ast.expr | None:
+        """The call that makes the iterator which is asked at once: it stands at the top, perhaps of a function."""
+        if self._is_at_top(asks):
+            return asks.func.value  # type: ignore[attr-defined]
+        functions = [f for f in ast.walk(self.tree) if isinstance(f, ast.FunctionDef)]
+        around = [f for f in functions if any(isinstance(n, ast.Return) and n.value is asks for n in ast.walk(f))]
+        called = [c for c in self.calls if isinstance(c.func, ast.Name) and [f.name for f in around] == [c.func.id]]
+        if len(called) != 1 or not self._is_at_top(called[0]):
+            return None
+        self.returned.add(asks)
+        return called[0]
 
     def iterator_of(self, taken: Mapping[str, Any]) -> ast.expr:
         """The iterator of which a function is given the next element, by what the map says of it.
@@ -192,11 +209,11 @@ class Iterating:
         line = int(taken["line"])
         found = [n for n in self.calls if self.takes_next(n) and n.lineno <= line <= (n.end_lineno or line)]
         of: Any = found[0].func.value if len(found) == 1 else None  # type: ignore[attr-defined]
-        if of in self.found and self._is_at_top(found[0]):
+        if of in self.found and (made := self._made_by(found[0])) is not None:
             # made and asked in one line, which becomes the one that makes it
             used = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name)} | set(self.named.values())
             free = (f"iterator{'_' * bool(i)}{i or ''}" for i in range(len(used) + 1))
-            name = self.named.setdefault(of, next(n for n in free if n not in used))
+            name = self.named.setdefault(made, next(n for n in free if n not in used))
             return ast.Name(name, ast.Load())
         if not isinstance(of, (ast.Name, ast.Attribute)):
             raise Unsafe(f"line {line}: its iterator has no name")

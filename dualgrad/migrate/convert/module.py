@@ -549,10 +549,11 @@ class Module:
             return f"run_{snake(steps[0].name.rpartition('/')[2])}"
         if len(wanted) == 1 and wanted[0].node.op is read_variable:
             return f"assign_{identifier(ast.unparse(self.variable(wanted[0].node.inputs[0]))).strip('_')}"
-        labels = [self.names.tensor(x) for x in wanted]
+        labels = [*dict.fromkeys(self.names.tensor(x) for x in wanted)]
+        verb = "run" if all(x.node.op is read_variable for x in wanted) else "compute"
         if len(labels) > 2:
-            return f"compute_{labels[-1] if run is None else labels[0]}_and_{len(labels) - 1}_more"
-        return "compute_" + "_and_".join(labels)
+            return f"{verb}_{labels[-1] if run is None else labels[0]}_and_{len(labels) - 1}_more"
+        return f"{verb}_{'_and_'.join(labels)}"
 
     # ---- what cannot be converted ------------------------------------------------------------------------------------
 

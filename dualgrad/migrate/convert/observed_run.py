@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -254,6 +255,7 @@ class Capture:
     written: dict[int, Written | None] = field(default_factory=dict)
     variables: list[Any] = field(default_factory=list)
     creations: list[Span] = field(default_factory=list)
+    made_on: dict[int, list[watch.Site]] = field(default_factory=dict)
     runs: dict[Any, Run] = field(default_factory=dict)
     optimizers: dict[int, OptimizerCall] = field(default_factory=dict)
     kept: list[Any] = field(default_factory=list)
@@ -500,6 +502,8 @@ def _note_variable(capture: Capture, usual: Callable[..., Any], self: Any, *args
     usual(self, *args, **kwargs)
     capture.note_value(self, self.initial_value.node)
     capture.variables.append(self)
+    frames = [(f.f_code.co_filename, line) for f, line in traceback.walk_stack(None)]
+    capture.made_on[id(self)] = [frame for frame in frames if watch.is_users(frame[0])]
     capture.creations.append(Span(graph, first, len(graph.nodes)))
 
 

@@ -517,13 +517,17 @@ class Planner(Runs):
             if not looked_up and (said := self.conversion.said.get(node.lineno)) is not None and said.is_whole():
                 continue
             found = {ast.unparse(e): (e, value) for e, value in sizes.within(node)
-                     if any(map(self._stays, sizes.roots(e)))}  # fmt: skip
+                     if any(map(self._stays, sizes.roots(e))) and not self._varies(e)}  # fmt: skip
             self._sizes_seen[place(node)] = list(found.values())
             around = self._around.get(node, [self.tree])[0]
             found = {text: pair for text, pair in found.items() if (around, text) not in known}
             known |= {(around, text) for text in found}
             if found:
                 yield place(node), list(found.values())
+
+    def _varies(self, node: ast.expr) -> bool:
+        """Whether a loop of the program gives a name of an expression one number after the other."""
+        return any(isinstance(n, ast.Name) and self.facts.is_set_in_loop(n, self.tree) for n in ast.walk(node))
 
     def _looked_up(self) -> bool:
         """Whether a number that the program asked its graph for stands in what stays, and not in the program's text."""

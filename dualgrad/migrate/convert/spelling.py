@@ -350,7 +350,7 @@ def _filled(x: Any, operands: Sequence[Any]) -> Any:
     if isinstance(x, Named):
         return x.function
     if isinstance(x, Inner):
-        return operator.attrgetter(x.target)(tape_api)(*[_filled(a, operands) for a in x.args])
+        return operator.attrgetter(x.target)(tape_api)(*[_filled(a, operands) for a in x.args], **x.kwargs)
     if isinstance(x, Slices):
         return IndexedSlices(operands[x.values.index], operands[x.indices.index])
     if isinstance(x, (list, tuple)) and not hasattr(x, "_fields"):
@@ -402,7 +402,8 @@ def _coded(x: Any, operands: Sequence[ast.expr], whole: Callable[[Any], ast.expr
     if isinstance(x, Named):
         return ast.Name(x.name)
     if isinstance(x, Inner):
-        return ast.Call(path(f"tf.{x.target}"), [_coded(a, operands, whole) for a in x.args], [])
+        keywords = [ast.keyword(k, literal(v)) for k, v in x.kwargs.items()]
+        return ast.Call(path(f"tf.{x.target}"), [_coded(a, operands, whole) for a in x.args], keywords)
     if isinstance(x, Slices) and whole is not None:
         return whole(x.whole)
     if isinstance(x, list):
