@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
+from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, Operation
 from engine.core.tape import active, unrecorded
 from engine.core.trace import Symbol, Trace
@@ -193,8 +196,9 @@ class Stateful:
 
 
 def filled(variable: Variable, number: float = 0, shape: Any = None) -> Operand:
-    """The initial value of a slot, of the variable's shape or the given one."""
+    """The initial value of a slot, of the variable's shape or the given one; nobody else holds it."""
     dims = shape_of(variable) if shape is None else shape
     if dims is None or None in dims:
         return ones_like(variable.initialized_value()) * number  # type: ignore[attr-defined]
-    return fill(dims, variable.dtype.numpy.type(number))
+    made = fill(dims, variable.dtype.numpy.type(number))
+    return EagerTensor(made) if isinstance(made, np.ndarray) and graph_of([variable]) is None else made

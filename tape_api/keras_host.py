@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
@@ -14,8 +15,10 @@ import numpy as np
 from dualgrad.autograph.conversion import converting
 from dualgrad.files.limits import spend
 from dualgrad.keras.host import Host
+from dualgrad.keras.initializers import Initializer
 from dualgrad.keras.symbolic import KerasTensor, TapeSymbols, new_input
 from engine.core.dtypes import as_dtype
+from engine.core.eager import EagerTensor
 from engine.core.operands import Operand
 from engine.core.value import Value
 from engine.ops.dropout import stateless_dropout
@@ -51,6 +54,31 @@ class _Source:
     def truncated_normal(self, *arguments: Any, **more: Any) -> Operand:
         """Normal numbers no further than two standard deviations from the mean."""
         return self._draw("truncated_normal", *arguments, **more)
+
+
+_awaited: ContextVar[Any] = ContextVar("awaited", default=None)
+"""Weights whose values are to come from a file, and what else makes them."""
+
+
+@contextmanager
+def awaiting() -> Iterator[Callable[[Sequence[Variable]], None]]:
+    """Inside, random weights of layers are not drawn: a file has their values.
+
+    Gives a function of the weights that have got values, which draws the others.
+    """
+    awaited: list[tuple[Variable, Callable[[], Any]]] = []
+
+    def draw(known: Sequence[Variable]) -> None:
+        there = set(map(id, known))
+        for variable, make in awaited:
+            if id(variable) not in there:
+                variable.assign(make())
+
+    token = _awaited.set(awaited)
+    try:
+        yield draw
+    finally:
+        _awaited.reset(token)
 
 
 class TapeHost(Host):
@@ -93,7 +121,14 @@ class TapeHost(Host):
         """A variable named after its owner."""
         options.pop("regularizer", None)
         spend(math.prod(shape) * as_dtype(dtype).size, f"variable {owner.name}/{name}")
-        return Variable(make(shape, dtype=dtype), name=f"{owner.name}/{name}", **options)
+        awaited = _awaited.get()
+        # classes of users may look at their weights; a generator of seeds would give others to those that come later
+        is_awaited = awaited is not None and type(owner).__module__.startswith("tape_api.")
+        if not (is_awaited and isinstance(make, Initializer) and isinstance(getattr(make, "_own_seed", None), int)):
+            return Variable(make(shape, dtype=dtype), name=f"{owner.name}/{name}", **options)
+        made = Variable(EagerTensor(np.zeros(shape, as_dtype(dtype).numpy)), name=f"{owner.name}/{name}", **options)
+        awaited.append((made, partial(make, shape, dtype=dtype)))
+        return made
 
     def assign(self, variables: Sequence[Any], values: Callable[[], Sequence[Any]]) -> None:
         """At once, in one step; for symbols, what layers are called with for the sake of shapes, nothing happens."""

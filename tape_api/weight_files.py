@@ -241,8 +241,13 @@ def save(model: Any, path: str) -> None:
         fill(made, model)
 
 
-def load(model: Any, file: Any, path: str, by_name: bool = False, skip_mismatch: bool = False) -> None:
+def load(model: Any, file: Any, path: str, by_name: bool = False, skip_mismatch: bool = False) -> list[Variable]:
     """Set the weights of a model to those of an open file of either layout: all, or none if something does not fit.
+
+    Returns
+    -------
+    list of Variable
+        Those that were set.
 
     Raises
     ------
@@ -262,7 +267,9 @@ def load(model: Any, file: Any, path: str, by_name: bool = False, skip_mismatch:
             if optimizer is not None and len(file.get("optimizer/vars", ())) and hasattr(optimizer, "build"):
                 optimizer.build(model.trainable_variables)
             plan = _planned(file, model, skip_mismatch)
-    model.host.set_values([v for v, _ in plan], [a for _, a in plan])
+    variables = [v for v, _ in plan]
+    model.host.set_values(variables, [a for _, a in plan])
+    return variables
 
 
 def save_weights(model: Any, filepath: Any, overwrite: bool = True, save_format: str | None = None) -> None:

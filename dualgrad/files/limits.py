@@ -5,19 +5,21 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import struct
 import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from engine.runtime.errors import DataLossError, NotFoundError, ResourceExhaustedError, UnimplementedError
 
 VARIABLE = "DUALGRAD_READ_LIMIT"
 _LEAST = 1 << 28
 _RATIO = 100
+_BLOCK = 1 << 22
 _PASSED_ON = (
     NotFoundError,
     UnimplementedError,
@@ -57,39 +59,80 @@ def require(size: int, path: Any, what: str) -> None:
         )
 
 
+class Part(NamedTuple):
+    """A part of a file that is read without a buffer, as `unpacked` gives it.
+
+    Attributes
+    ----------
+    file : file
+        To be closed by whoever has asked for the part.
+    start, size : int
+        Its first byte, and how many there are.
+    """
+
+    file: Any
+    start: int
+    size: int
+
+
 def member(archive: zipfile.ZipFile, name: str, path: Any) -> bytes:
     """The contents of a member of a zip archive, no more than it announces; see `unpacked`."""
-    with unpacked(archive, name, path) as file:
-        return file.read()
+    file, start, size = unpacked(archive, name, path)
+    with file:
+        file.seek(start)
+        return bytes(file.read(size))
 
 
-def unpacked(archive: zipfile.ZipFile, name: str, path: Any) -> Any:
-    """A temporary file with the contents of a member of a zip archive, no more than it announces.
+def unpacked(archive: zipfile.ZipFile, name: str, path: Any) -> Part:
+    """The contents of a member of a zip archive: where they lie in it, or, if they are compressed, a temporary file.
 
     Raises
     ------
     DataLossError
-        If there is none, or it is damaged or too large.
+        If there is no such member, or it is damaged or too large.
     """
     with damage(path):
         info = archive.getinfo(name)
         require(info.file_size, path, name)
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise DataLossError(f"{path}: {name} is compressed in a way that is not read ({info.compress_type})")
-        made = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - the caller closes it
+        is_stored = info.compress_type == zipfile.ZIP_STORED
+        made = open(path, "rb", buffering=0) if is_stored else tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
         try:
-            with archive.open(info) as file:
-                size = 0
-                while size <= info.file_size and (data := file.read(1 << 20)):
-                    made.write(data)
-                    size += len(data)
+            with archive.open(info) as packed:
+                size = _checksummed(made, info) if is_stored else _inflated(packed, made, info.file_size)
             if size != info.file_size:
                 raise DataLossError(f"{path}: {name} has {size} bytes, not the {info.file_size} that are announced")
-            made.seek(0)
+            return Part(made, _start(made, info) if is_stored else 0, size)
         except BaseException:
             made.close()
             raise
-        return made
+
+
+def _start(file: Any, info: zipfile.ZipInfo) -> int:
+    """The first byte of a member, behind its name and what else is said of it a second time."""
+    file.seek(info.header_offset + 26)
+    return info.header_offset + 30 + sum(struct.unpack("<HH", file.read(4)))
+
+
+def _checksummed(file: Any, info: zipfile.ZipInfo) -> int:
+    """How many bytes of a member that is not compressed there are, whose checksum is right."""
+    file.seek(_start(file, info))
+    room, size, crc = memoryview(bytearray(min(info.file_size, _BLOCK))), 0, 0
+    while count := file.readinto(room[: info.file_size - size]):
+        crc = zlib.crc32(room[:count], crc)
+        size += count
+    if crc != info.CRC:
+        raise DataLossError(f"the checksum of {info.filename} is wrong")
+    return size
+
+
+def _inflated(packed: Any, file: Any, most: int) -> int:
+    """How many bytes a compressed member has, which are written to a file; no more than a few above `most`."""
+    size = 0
+    while size <= most and (data := packed.read(1 << 20)):
+        size += file.write(data)
+    return size
 
 
 _left: ContextVar[tuple[Any, list[int]] | None] = ContextVar("left", default=None)

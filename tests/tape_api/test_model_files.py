@@ -274,3 +274,80 @@ def test_a_file_that_asks_for_a_model_of_huge_inputs(h5py: Any, tmp_path: Path) 
             huge.writestr(name, text.replace(b"[4,", b"[4000000000,") if name == "config.json" else text)
     with pytest.raises(DataLossError, match=r"inputs of shape \[4000000000"):
         tf.keras.models.load_model(tmp_path / "huge.keras")
+
+
+def wide() -> Any:
+    """A model of which a weight, and a slot, is large enough to be read into its place."""
+    model = keras.Sequential([layers.Dense(128, input_shape=(256,)), layers.Dense(2)])
+    model.compile("adam", "mse")
+    model.fit(np.ones((2, 256), np.float32), np.ones((2, 2), np.float32), verbose=0)
+    return model
+
+
+@pytest.mark.parametrize("ending", ["keras", "h5"])
+def test_weights_that_a_file_has_are_not_drawn(
+    h5py: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    path, model = tmp_path / f"m.{ending}", wide()
+    model.save(path)
+
+    def refused(*_: Any, **__: Any) -> None:
+        raise AssertionError("a weight is drawn")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("tape_api.random.stateless_uniform", refused)
+        loaded = keras.models.load_model(path)
+        with pytest.raises(AssertionError, match="a weight is drawn"):
+            layers.Dense(2).build((None, 3))
+    assert len(loaded.optimizer.variables) == len(model.optimizer.variables) == 10
+    for a, b in zip(loaded.get_weights(), model.get_weights(), strict=True):
+        assert a.tobytes() == b.tobytes()
+    for a, b in zip(loaded.optimizer.variables, model.optimizer.variables, strict=True):
+        assert a.numpy().tobytes() == b.numpy().tobytes()
+
+
+class Opaque:
+    """What nobody looks into for weights."""
+
+
+@keras.utils.register_keras_serializable(package="tests")
+class Hiding(layers.Layer):
+    """A layer of a user's, of which one part is in no file, and one starts from what it looks at."""
+
+    def build(self, input_shape: Any) -> None:
+        self.held, self.start = Opaque(), self.add_weight(shape=(3, 3), initializer="glorot_uniform")
+        self.first = float(self.start.numpy()[0, 0])
+        self.held.dense = layers.Dense(4, kernel_initializer=keras.initializers.GlorotUniform(seed=3))
+        self.held.dense.build(input_shape)
+
+    def call(self, inputs: Any) -> Any:
+        return self.held.dense(inputs)
+
+
+def test_weights_that_a_file_lacks_are_drawn(h5py: Any, tmp_path: Path) -> None:
+    path, model = tmp_path / "m.keras", keras.Sequential([keras.Input((6,)), Hiding()])
+    model.save(path)
+    layer = keras.models.load_model(path).layers[-1]
+    kernel = layer.held.dense.kernel.numpy()
+    assert np.all(kernel) and kernel.tobytes() == model.layers[-1].held.dense.kernel.numpy().tobytes()
+    assert layer.first != 0
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_members_of_an_archive_are_read_where_they_lie(h5py: Any, tmp_path: Path, compressed: bool) -> None:
+    path, model = tmp_path / "m.keras", wide()
+    model.save(path)
+    with zipfile.ZipFile(path) as archive:
+        held = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED) as archive:
+        for name in sorted(held):
+            archive.writestr(name, held[name])
+    data = path.read_bytes()
+    path.write_bytes(b"what stands before an archive" + data)
+    for a, b in zip(keras.models.load_model(path).get_weights(), model.get_weights(), strict=True):
+        assert a.tobytes() == b.tobytes()
+    damaged = bytearray(data)
+    damaged[data.index(b"model.weights.h5") + 3000] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(DataLossError, match=r"m\.keras: .*"):
+        keras.models.load_model(path)
