@@ -19,6 +19,10 @@ CODES = {"float": "f", "double": "d", "fixed32": "I", "fixed64": "Q", "int32": "
 """By kind: the code of `struct`."""
 
 
+_KINDS = {"float": "f", "double": "f", "bytes": "", "string": "", "bool": ""}
+"""By kind: those of NumPy's dtypes whose numbers are taken at once."""
+
+
 class Field:
     """One field of a message, as a descriptor.
 
@@ -35,7 +39,10 @@ class Field:
         The group of fields of which only one is present. Such a scalar is written even if it is zero.
     """
 
-    __slots__ = ("codec", "is_message", "key", "kind", "name", "number", "oneof", "others", "parts", "repeated", "tag")
+    __slots__ = (
+        "codec", "is_message", "key", "kind", "most", "name", "number", "oneof", "others", "parts", "plain",
+        "repeated", "tag", "write",
+    )  # fmt: skip
 
     def __init__(
         self, number: int, kind: Any, repeated: bool = False, key: str | None = None, oneof: str | None = None
@@ -43,7 +50,14 @@ class Field:
         self.number, self.kind, self.repeated, self.key, self.oneof = number, kind, repeated, key, oneof
         self.name, self.tag = "", b""
         self.codec: Any = None
+        self.write: Any = None
         self.is_message = not isinstance(kind, str)
+        kinds: dict[str, type] = {"bytes": bytes, "string": str, "float": float, "double": float, "bool": bool}
+        bits, signed = INTEGERS.get(kind, (0, True))
+        self.plain = frozenset([kind if self.is_message else kinds.get(kind, int)] * (signed or kind in CODES))
+        """The class of values that are held as they come."""
+        self.most = (1 << bits - 1) - 1 if bits and signed else 0
+        """The largest number of a signed kind."""
         self.others: tuple[str, ...] = ()
         self.parts: tuple[Field, ...] = (Field(1, key), Field(2, kind)) if key else ()
 
@@ -60,7 +74,10 @@ class Field:
             values[self.name] = self.empty()
             if self.is_message and not self.repeated and not self.key:
                 message.__dict__.setdefault("_made", set()).add(self.name)
-        return values[self.name]
+        value = values[self.name]
+        if self.repeated and type(value) is not Repeated:
+            value = values[self.name] = Repeated(self, value)
+        return value
 
     def __set__(self, message: Any, value: Any) -> None:
         if self.repeated or self.key or self.is_message:
@@ -122,16 +139,31 @@ class Field:
             raise ValueError(f"Value out of range: {number}")
         return number
 
+    def held(self, values: Iterable[Any]) -> list[Any] | bytes:
+        """Values of a repeated field until somebody looks at them: a list, or those of one width as their bytes."""
+        code = self.codec.code
+        if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in _KINDS.get(self.kind, "iu"):
+            values = values.tolist()
+        listed = list(values)
+        if not listed or self.plain.issuperset(map(type, listed)):
+            try:
+                if code:
+                    return struct.pack(f"<{len(listed)}{code}", *listed)
+                if not (self.most and listed) or (max(listed) <= self.most and min(listed) >= ~self.most):
+                    return listed
+            except (struct.error, OverflowError):
+                pass  # one by one says which is wrong
+        checked = [self.item(v) for v in listed]
+        return struct.pack(f"<{len(checked)}{code}", *checked) if code else checked
+
+    def unpacked(self, raw: Any) -> list[Any]:
+        """The values of one width that bytes stand for."""
+        return list(struct.unpack(f"<{len(raw) // struct.calcsize(self.codec.code)}{self.codec.code}", raw))
+
     def several(self, values: Iterable[Any]) -> list[Any]:
         """Values of a repeated field as it holds them."""
-        listed = list(values)
-        code = CODES.get(self.kind)
-        if code:
-            try:
-                return list(struct.unpack(form := f"{len(listed)}{code}", struct.pack(form, *listed)))
-            except (struct.error, OverflowError, TypeError):
-                pass  # one by one says which is wrong
-        return [self.item(v) for v in listed]
+        held = self.held(values)
+        return self.unpacked(held) if isinstance(held, bytes) else held
 
     def item(self, value: Any) -> Any:
         """One of them."""
@@ -151,7 +183,7 @@ class Repeated(list[Any]):
     def __init__(self, field: Field, values: Iterable[Any] | None = None) -> None:
         self._field = field
         if values is not None:
-            self.extend(values)
+            list.extend(self, field.unpacked(values) if type(values) is bytes else values)
 
     def append(self, value: Any) -> None:
         """Add a value."""
@@ -173,7 +205,6 @@ class Map(dict[Any, Any]):
     __slots__ = ("_field",)
 
     def __init__(self, field: Field) -> None:
-        super().__init__()
         self._field = field
 
     def __missing__(self, key: Any) -> Any:

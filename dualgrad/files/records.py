@@ -11,6 +11,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
@@ -87,8 +88,12 @@ def record(data: bytes) -> bytes:
     >>> len(record(b"abc")) - len(b"abc")
     16
     """
-    length = struct.pack("<Q", len(data))
-    return length + _TAIL.pack(masked_crc32c(length)) + data + _TAIL.pack(masked_crc32c(data))
+    return b"".join((_head(len(data)), data, _TAIL.pack(masked_crc32c(data))))
+
+
+@lru_cache(1024)
+def _head(size: int) -> bytes:
+    return _HEAD.pack(size, masked_crc32c(struct.pack("<Q", size)))
 
 
 def compression_name(kind: Any) -> str:
@@ -202,7 +207,8 @@ class RecordWriter:
         """Add a record."""
         if self._file is None:
             raise ValueError("the writer is closed")
-        data = record(bytes(record_.encode() if isinstance(record_, str) else record_))
+        held = record_ if type(record_) is bytes else bytes(record_.encode() if isinstance(record_, str) else record_)
+        data = record(held)
         self._file.write(data if self._zip is None else self._zip.compress(data))
 
     def flush(self) -> None:
