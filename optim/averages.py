@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from engine.core.dtypes import FLOATING, float32
+import numpy as np
+
+from engine.core.dtypes import FLOATING, float32, float64
 from engine.core.operands import Operand, Operation
-from engine.core.tape import unrecorded
+from engine.core.tape import active, unrecorded
 from engine.core.variable import Variable
 from engine.ops.arithmetic import minimum
 from engine.ops.compare import cast
-from engine.runtime.commit import exclusively
+from engine.runtime.commit import commit_computing, exclusively
 from engine.runtime.faces import Shown
 from optim.schedules import as_tensor
 from optim.slots import Slots, Stateful, assign_all, graph_of, locks_of
+
+_TILE = 1 << 14
+"""Elements of a large average that are moved at once."""
 
 
 class ExponentialMovingAverage(Shown, Stateful):
@@ -97,11 +102,25 @@ class ExponentialMovingAverage(Shown, Stateful):
         self.restored()
 
         def update() -> Operation | None:
-            changes = []
+            changes, renewed = [], []
+            is_eager = active.function is None and graph_of(averages) is None
             for x, average in zip(averaged, averages, strict=True):
-                old = average.read_value()
-                changes.append((average, old - (old - as_tensor(x)) * cast(fresh, x.dtype)))
-            return assign_all(changes, self._name)
+                old, value, weight = average.read_value(), as_tensor(x), cast(fresh, x.dtype)
+                if (
+                    is_eager
+                    and x.dtype in (float32, float64)
+                    and old.shape == value.shape
+                    and value._array.size > _TILE
+                ):
+                    renewed.append((average, value._array, np.asarray(weight)))
+                else:
+                    changes.append((average, old - (old - value) * weight))
+            if not renewed:
+                return assign_all(changes, self._name)
+            del old
+            writes = [write for average, new in changes for write in average.writes(new)]
+            commit_computing([*writes, *[write for each in renewed for write in _moved(*each)]])
+            return None
 
         return exclusively(locks_of(averages), update)
 
@@ -177,6 +196,17 @@ class ExponentialMovingAverage(Shown, Stateful):
         average = self.average(var)
         own = var.name.removesuffix(":0")
         return f"{own}/{self._name}" if average is None else average.name.removesuffix(":0")
+
+
+def _moved(average: Any, value: np.ndarray, weight: np.ndarray) -> list[tuple[Any, ...]]:
+    """Writes that move a large average towards a value where it lies; the operations are those of small ones."""
+    old, new, changes = average.renewal()
+    writes, scratch = [], np.empty(_TILE, old.dtype)
+    for at in range(0, old.size, _TILE):
+        o, v, n = [a.reshape(-1)[at : at + _TILE] for a in (old, value, new)]
+        s = scratch[: o.size]
+        writes += [(np.subtract, o, v, s), (np.multiply, s, weight, s), (np.subtract, o, s, n)]
+    return writes + changes
 
 
 def present(variable: Variable) -> Operand:
