@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from engine.core.dtypes import FLOATING, float32, float64
+from engine.core.dtypes import FLOATING, float32
 from engine.core.operands import Operand, Operation
 from engine.core.tape import active, unrecorded
 from engine.core.variable import Variable
@@ -19,7 +19,7 @@ from optim.schedules import as_tensor
 from optim.slots import Slots, Stateful, assign_all, graph_of, locks_of
 
 _TILE = 1 << 14
-"""Elements of a large average that are moved at once."""
+"""Elements of an average that are moved at once."""
 
 
 class ExponentialMovingAverage(Shown, Stateful):
@@ -92,35 +92,24 @@ class ExponentialMovingAverage(Shown, Stateful):
                 raise TypeError(f"The variables must be half, float, or double: {x}")
         return unrecorded(self._applied, averaged)
 
-    def make(self, variables: Sequence[Variable]) -> list[Variable]:
-        """The averages of some variables; those that are not there yet start from the variables' values."""
-        return [self._averages.create(v, self._name, present) for v in variables]
-
     def _applied(self, averaged: Sequence[Any]) -> Operation | None:
         fresh = self._fresh()
         averages = [self._average_of(x) for x in averaged]
         self.restored()
 
         def update() -> Operation | None:
-            changes, renewed = [], []
+            changes, writes = [], []
             is_eager = active.function is None and graph_of(averages) is None
             for x, average in zip(averaged, averages, strict=True):
-                old, value, weight = average.read_value(), as_tensor(x), cast(fresh, x.dtype)
-                if (
-                    is_eager
-                    and x.dtype in (float32, float64)
-                    and old.shape == value.shape
-                    and value._array.size > _TILE
-                ):
-                    renewed.append((average, value._array, np.asarray(weight)))
+                value, weight = as_tensor(x), cast(fresh, x.dtype)
+                if is_eager and average.shape == value.shape:
+                    writes += _moved(average, value._array, np.asarray(weight))
                 else:
+                    old = average.read_value()
                     changes.append((average, old - (old - value) * weight))
-            if not renewed:
-                return assign_all(changes, self._name)
-            del old
-            writes = [write for average, new in changes for write in average.writes(new)]
-            commit_computing([*writes, *[write for each in renewed for write in _moved(*each)]])
-            return None
+            done = assign_all(changes, self._name)
+            commit_computing(writes)
+            return done
 
         return exclusively(locks_of(averages), update)
 
@@ -199,9 +188,9 @@ class ExponentialMovingAverage(Shown, Stateful):
 
 
 def _moved(average: Any, value: np.ndarray, weight: np.ndarray) -> list[tuple[Any, ...]]:
-    """Writes that move a large average towards a value where it lies; the operations are those of small ones."""
+    """Writes that move an average towards a value where it lies."""
     old, new, changes = average.renewal()
-    writes, scratch = [], np.empty(_TILE, old.dtype)
+    writes, scratch = [], np.empty(min(old.size, _TILE), old.dtype)
     for at in range(0, old.size, _TILE):
         o, v, n = [a.reshape(-1)[at : at + _TILE] for a in (old, value, new)]
         s = scratch[: o.size]

@@ -15,7 +15,6 @@ import numpy as np
 from dualgrad.autograph.conversion import converting
 from dualgrad.files.limits import spend
 from dualgrad.keras.host import Host
-from dualgrad.keras.initializers import Initializer
 from dualgrad.keras.symbolic import KerasTensor, TapeSymbols, new_input
 from engine.core.dtypes import as_dtype
 from engine.core.eager import EagerTensor
@@ -61,22 +60,11 @@ _awaited: ContextVar[Any] = ContextVar("awaited", default=None)
 
 
 @contextmanager
-def awaiting() -> Iterator[Callable[[Sequence[Variable]], None]]:
-    """Inside, random weights of layers are not drawn: a file has their values.
-
-    Gives a function of the weights that have got values, which draws the others.
-    """
-    awaited: list[tuple[Variable, Callable[[], Any]]] = []
-
-    def draw(known: Sequence[Variable]) -> None:
-        there = set(map(id, known))
-        for variable, make in awaited:
-            if id(variable) not in there:
-                variable.assign(make())
-
-    token = _awaited.set(awaited)
+def awaiting() -> Iterator[list[tuple[Variable, Callable[[], Any]]]]:
+    """Inside, random weights of layers are not drawn: a file has their values. Gives them, and what would draw each."""
+    token = _awaited.set(awaited := [])
     try:
-        yield draw
+        yield awaited
     finally:
         _awaited.reset(token)
 
@@ -121,13 +109,16 @@ class TapeHost(Host):
         """A variable named after its owner."""
         options.pop("regularizer", None)
         spend(math.prod(shape) * as_dtype(dtype).size, f"variable {owner.name}/{name}")
-        awaited = _awaited.get()
+        start, awaited, is_ours = (
+            partial(make, shape, dtype=dtype),
+            _awaited.get(),
+            type(owner).__module__[:9] == "tape_api.",
+        )
         # classes of users may look at their weights; a generator of seeds would give others to those that come later
-        is_awaited = awaited is not None and type(owner).__module__.startswith("tape_api.")
-        if not (is_awaited and isinstance(make, Initializer) and isinstance(getattr(make, "_own_seed", None), int)):
-            return Variable(make(shape, dtype=dtype), name=f"{owner.name}/{name}", **options)
+        if awaited is None or not is_ours or not isinstance(getattr(make, "_own_seed", None), int):
+            return Variable(start(), name=f"{owner.name}/{name}", **options)
         made = Variable(EagerTensor(np.zeros(shape, as_dtype(dtype).numpy)), name=f"{owner.name}/{name}", **options)
-        awaited.append((made, partial(make, shape, dtype=dtype)))
+        awaited.append((made, start))
         return made
 
     def assign(self, variables: Sequence[Any], values: Callable[[], Sequence[Any]]) -> None:

@@ -175,7 +175,7 @@ def load_model(
 
 
 def _made(host: Any, path: str, config: Any, compiled: Any, file: Any, custom_objects: Any, compile: bool) -> Any:
-    with awaiting() as draw_the_others:
+    with awaiting() as awaited:
         model = model_from_config(host, config, custom_objects)
         shape = (config.get("build_config") or {}).get("input_shape")
         if not model.built and shape is not None:
@@ -186,7 +186,10 @@ def _made(host: Any, path: str, config: Any, compiled: Any, file: Any, custom_ob
                     model.compile(**_arguments_of_compile(compiled))
                 except (TypeError, ValueError) as error:
                     warnings.warn(f"load_model: the model is not compiled: {error}", stacklevel=4)
-        draw_the_others(weight_files.load(model, file, path))
+        known = set(map(id, weight_files.load(model, file, path)))
+        for variable, draw in awaited:
+            if id(variable) not in known:
+                variable.assign(draw())
     return model
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import struct
@@ -91,7 +92,7 @@ def opened(path: str, contents: limits.Part | None = None) -> Iterator[Any]:
             file.close()
 
 
-class _Bytes:
+class _Bytes(io.RawIOBase):
     """The bytes of a file, for the HDF5 library, which asks for what it needs, and for looking at what it is told.
 
     Texts that would have the library take any amount of memory or time are refused before it sees them. The layouts
@@ -115,14 +116,6 @@ class _Bytes:
         """Go to a place."""
         self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: len(self)}[whence]
         return self._at
-
-    def tell(self) -> int:
-        """The place."""
-        return self._at
-
-    def read(self, size: int) -> bytes:
-        """As `readinto`, as bytes."""
-        return bytes(room[: self.readinto(room)]) if (room := memoryview(bytearray(size))) else b""
 
     def readinto(self, room: Any) -> int:
         """Fill a piece of memory; how much was there."""

@@ -19,7 +19,6 @@ from engine.runtime.errors import DataLossError, NotFoundError, ResourceExhauste
 VARIABLE = "DUALGRAD_READ_LIMIT"
 _LEAST = 1 << 28
 _RATIO = 100
-_BLOCK = 1 << 22
 _PASSED_ON = (
     NotFoundError,
     UnimplementedError,
@@ -99,40 +98,19 @@ def unpacked(archive: zipfile.ZipFile, name: str, path: Any) -> Part:
         is_stored = info.compress_type == zipfile.ZIP_STORED
         made = open(path, "rb", buffering=0) if is_stored else tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
         try:
-            with archive.open(info) as packed:
-                size = _checksummed(made, info) if is_stored else _inflated(packed, made, info.file_size)
+            size, start = 0, 0
+            with archive.open(info) as packed:  # which checks the checksum, too
+                while size <= info.file_size and (data := packed.read(1 << 20)):
+                    size += len(data) if is_stored else made.write(data)
             if size != info.file_size:
                 raise DataLossError(f"{path}: {name} has {size} bytes, not the {info.file_size} that are announced")
-            return Part(made, _start(made, info) if is_stored else 0, size)
+            if is_stored:  # behind its name and what else is said of it a second time
+                made.seek(info.header_offset + 26)
+                start = info.header_offset + 30 + sum(struct.unpack("<HH", made.read(4)))
+            return Part(made, start, size)
         except BaseException:
             made.close()
             raise
-
-
-def _start(file: Any, info: zipfile.ZipInfo) -> int:
-    """The first byte of a member, behind its name and what else is said of it a second time."""
-    file.seek(info.header_offset + 26)
-    return info.header_offset + 30 + sum(struct.unpack("<HH", file.read(4)))
-
-
-def _checksummed(file: Any, info: zipfile.ZipInfo) -> int:
-    """How many bytes of a member that is not compressed there are, whose checksum is right."""
-    file.seek(_start(file, info))
-    room, size, crc = memoryview(bytearray(min(info.file_size, _BLOCK))), 0, 0
-    while count := file.readinto(room[: info.file_size - size]):
-        crc = zlib.crc32(room[:count], crc)
-        size += count
-    if crc != info.CRC:
-        raise DataLossError(f"the checksum of {info.filename} is wrong")
-    return size
-
-
-def _inflated(packed: Any, file: Any, most: int) -> int:
-    """How many bytes a compressed member has, which are written to a file; no more than a few above `most`."""
-    size = 0
-    while size <= most and (data := packed.read(1 << 20)):
-        size += file.write(data)
-    return size
 
 
 _left: ContextVar[tuple[Any, list[int]] | None] = ContextVar("left", default=None)

@@ -304,14 +304,10 @@ def _copied(x: Any) -> Any:
 def _writer(field: Field) -> Callable[[Message, Any], bytes]:
     """A function that gives a field of a message as bytes: what is there of it, the entries of a map by key."""
     tag, codec = field.tag, field.codec
-    encode, name = codec.encode, field.name
+    encode = codec.encode
 
     def entries(message: Message, value: Any) -> bytes:
-        parts = []
-        for key in sorted(value):
-            entry = begun(key) + encode_item(value[key])
-            parts += (tag, SHORT[size] if (size := len(entry)) < 128 else varint(size), entry)
-        return b"".join(parts)
+        return b"".join([tag + _prefixed(begun(key) + encode_item(value[key])) for key in sorted(value)])
 
     def one_by_one(message: Message, value: Any) -> bytes:
         return tag + encode(value[0]) if len(value) == 1 else b"".join([tag + encode(item) for item in value])
@@ -325,18 +321,12 @@ def _writer(field: Field) -> Callable[[Message, Any], bytes]:
         return tag + _prefixed(varints(value) if many else b"".join(map(encode, value)))
 
     def single(message: Message, value: Any) -> bytes:
-        raw = value.SerializeToString()
-        if not raw and name in message._made:
-            return b""
-        return tag + (SHORT[size] if (size := len(raw)) < 128 else varint(size)) + raw
-
-    def scalar(message: Message, value: Any) -> bytes:
         return tag + encode(value) if message._present(field) else b""
 
     if field.repeated:
         return one_by_one if codec.wire_type == _LENGTH else packed
     if not field.key:
-        return single if field.is_message else scalar
+        return single
     first, second = field.parts
     begun = lru_cache(256)(lambda key: first.tag + first.codec.encode(key) + second.tag)
     encode_item = second.codec.encode
