@@ -18,9 +18,6 @@ from engine.runtime.faces import Shown
 from optim.schedules import as_tensor
 from optim.slots import Slots, Stateful, assign_all, graph_of, locks_of
 
-_TILE = 1 << 14
-"""Elements of an average that are moved at once."""
-
 
 class ExponentialMovingAverage(Shown, Stateful):
     """Keeps exponentially decaying averages of variables: ``average -= (1 - decay) * (average - variable)``.
@@ -176,10 +173,6 @@ class ExponentialMovingAverage(Shown, Stateful):
         graph = graph_of(averaged)
         return averaged if graph is None else [*averaged, *graph.trainable_variables()]
 
-    def pairs(self) -> list[tuple[Variable, Variable]]:
-        """The averaged variables with their averages."""
-        return self._averages.pairs()
-
     def average_name(self, var: Variable) -> str:
         """The name under which the average of `var` is kept."""
         average = self.average(var)
@@ -190,9 +183,10 @@ class ExponentialMovingAverage(Shown, Stateful):
 def _moved(average: Any, value: np.ndarray, weight: np.ndarray) -> list[tuple[Any, ...]]:
     """Writes that move an average towards a value where it lies."""
     old, new, changes = average.renewal()
-    writes, scratch = [], np.empty(min(old.size, _TILE), old.dtype)
-    for at in range(0, old.size, _TILE):
-        o, v, n = [a.reshape(-1)[at : at + _TILE] for a in (old, value, new)]
+    writes, tile = [], min(old.size, 1 << 14) or 1
+    scratch = np.empty(tile, old.dtype)
+    for at in range(0, old.size, tile):
+        o, v, n = [a.reshape(-1)[at : at + tile] for a in (old, value, new)]
         s = scratch[: o.size]
         writes += [(np.subtract, o, v, s), (np.multiply, s, weight, s), (np.subtract, o, s, n)]
     return writes + changes

@@ -196,9 +196,10 @@ class Stateful:
 
 
 def filled(variable: Variable, number: float = 0, shape: Any = None) -> Operand:
-    """The initial value of a slot, of the variable's shape or the given one; nobody else holds it."""
+    """The initial value of a slot, of the variable's shape or the given one."""
     dims = shape_of(variable) if shape is None else shape
     if dims is None or None in dims:
         return ones_like(variable.initialized_value()) * number  # type: ignore[attr-defined]
-    made = fill(dims, variable.dtype.numpy.type(number))
-    return EagerTensor(made) if isinstance(made, np.ndarray) and graph_of([variable]) is None else made
+    if number == 0 and graph_of([variable]) is None:
+        return EagerTensor(np.zeros(dims, variable.dtype.numpy))  # of memory that is mapped where it is first written
+    return fill(dims, variable.dtype.numpy.type(number))

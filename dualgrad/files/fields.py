@@ -160,11 +160,6 @@ class Field:
         """The values of one width that bytes stand for."""
         return list(struct.unpack(f"<{len(raw) // struct.calcsize(self.codec.code)}{self.codec.code}", raw))
 
-    def several(self, values: Iterable[Any]) -> list[Any]:
-        """Values of a repeated field as it holds them."""
-        held = self.held(values)
-        return self.unpacked(held) if isinstance(held, bytes) else held
-
     def item(self, value: Any) -> Any:
         """One of them."""
         if not self.is_message:
@@ -191,7 +186,7 @@ class Repeated(list[Any]):
 
     def extend(self, values: Iterable[Any]) -> None:
         """Add several values."""
-        super().extend(self._field.several(values))
+        super().extend(Repeated(self._field, self._field.held(values)))
 
     def add(self, **fields: Any) -> Any:
         """Add a new message; return it."""

@@ -105,6 +105,8 @@ def unpacked(archive: zipfile.ZipFile, name: str, path: Any) -> Part:
             if size != info.file_size:
                 raise DataLossError(f"{path}: {name} has {size} bytes, not the {info.file_size} that are announced")
             if is_stored:  # behind its name and what else is said of it a second time
+                if not os.path.sameopenfile(made.fileno(), archive.fp.fileno()):  # type: ignore[union-attr]
+                    raise DataLossError(f"{path}: another file has taken its place while it was read")
                 made.seek(info.header_offset + 26)
                 start = info.header_offset + 30 + sum(struct.unpack("<HH", made.read(4)))
             return Part(made, start, size)

@@ -21,8 +21,7 @@ def _like_abstract(x: Aval, *, dtype: DType | None = None) -> Aval:
 
 def _filled(value: int, word: str) -> Op:
     def kernel(x: Any, *, dtype: DType | None = None) -> np.ndarray:
-        shape, wanted = np.shape(x), dtype.numpy if dtype else x.dtype
-        return np.full(shape, value, wanted) if value else np.zeros(shape, wanted)
+        return np.full(np.shape(x), value, dtype.numpy if dtype else x.dtype)
 
     return nondifferentiable(
         f"{word}_like",

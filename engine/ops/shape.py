@@ -424,18 +424,9 @@ broadcast_to_op = linear(
 )
 
 
-def _filled(value: Any, dims: Any, *, lead: int = 0) -> np.ndarray:
-    out = broadcast_to_op.kernel(value, dims, lead=lead)
-    if out.nbytes >= _LARGE and np.ndim(value) == 0 and not np.asarray(value).tobytes().strip(b"\0"):
-        return np.zeros(out.shape, out.dtype)  # the system maps such memory where it is first written
-    return np.array(out, order="C")
-
-
-_LARGE = 1 << 16
-
 fill_op = linear(
     "fill_op",
-    _filled,
+    lambda value, dims, *, lead=0: np.array(broadcast_to_op.kernel(value, dims, lead=lead), order="C"),
     lambda ct, value, dims, *, lead=0: sum_to_like(ct, value, lead=lead, ref_lead=lead),
     _broadcast_abstract,
     lead_param,
