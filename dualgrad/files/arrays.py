@@ -43,10 +43,9 @@ def npz(path: Any, names: Sequence[str], trusted: bool = False) -> list[np.ndarr
 
 def member(archive: zipfile.ZipFile, name: str, path: Any, trusted: bool = False) -> np.ndarray:
     """The array of a member of a zip archive; see `npy`."""
-    file, start, size = limits.unpacked(archive, name, path)
-    with file:
-        file.seek(start)
-        return npy(file, size, trusted)
+    part = limits.unpacked(archive, name, path)
+    with part.file as file:
+        return npy(file, part.size, trusted)
 
 
 def npy(stream: Any, length: int, trusted: bool = False) -> np.ndarray:

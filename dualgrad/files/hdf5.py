@@ -22,7 +22,6 @@ from engine.runtime.errors import DataLossError, UnimplementedError
 _DEEPEST = 100
 _LARGE = 1 << 16
 """Bytes from which on an array is read into its place."""
-_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _TEXTS = (b"model_config", b"training_config", b"layer_names", b"weight_names")
 _LONGEST = max(map(len, _TEXTS))
 _OF_ANY_LENGTH = 9
@@ -79,7 +78,7 @@ def opened(path: str, contents: limits.Part | None = None) -> Iterator[Any]:
         with limits.damage(path):
             if not len(held):
                 raise DataLossError(f"{path}: the file is empty")
-            if held[:8] != _SIGNATURE:
+            if held[:8] != b"\x89HDF\r\n\x1a\n":
                 raise DataLossError(f"{path}: this is no HDF5 file")
             file = h5py.File(held, "r")
         before = _source.set(held)

@@ -64,7 +64,7 @@ class Part(NamedTuple):
     Attributes
     ----------
     file : file
-        To be closed by whoever has asked for the part.
+        At `start`; to be closed by whoever has asked for the part.
     start, size : int
         Its first byte, and how many there are.
     """
@@ -76,10 +76,9 @@ class Part(NamedTuple):
 
 def member(archive: zipfile.ZipFile, name: str, path: Any) -> bytes:
     """The contents of a member of a zip archive, no more than it announces; see `unpacked`."""
-    file, start, size = unpacked(archive, name, path)
-    with file:
-        file.seek(start)
-        return bytes(file.read(size))
+    part = unpacked(archive, name, path)
+    with part.file as file:
+        return bytes(file.read(part.size))
 
 
 def unpacked(archive: zipfile.ZipFile, name: str, path: Any) -> Part:
@@ -109,6 +108,7 @@ def unpacked(archive: zipfile.ZipFile, name: str, path: Any) -> Part:
                     raise DataLossError(f"{path}: another file has taken its place while it was read")
                 made.seek(info.header_offset + 26)
                 start = info.header_offset + 30 + sum(struct.unpack("<HH", made.read(4)))
+            made.seek(start)
             return Part(made, start, size)
         except BaseException:
             made.close()
