@@ -15,12 +15,8 @@ INTEGERS = {
     "enum": (32, True), "fixed32": (32, False), "fixed64": (64, False),
 }  # fmt: skip
 """By kind: how many bits, and whether one is the sign."""
-CODES = {"float": "f", "double": "d", "fixed32": "I", "fixed64": "Q", "int32": "i", "enum": "i", "int64": "q"}
-"""By kind: the code of `struct`."""
-
-
-_KINDS = {"float": "f", "double": "f", "bytes": "", "string": "", "bool": ""}
-"""By kind: those of NumPy's dtypes whose numbers are taken at once."""
+CODES = {"float": "f", "double": "d", "fixed32": "I", "fixed64": "Q"}
+"""By kind of one width: the code of `struct`."""
 
 
 class Field:
@@ -52,12 +48,11 @@ class Field:
         self.codec: Any = None
         self.write: Any = None
         self.is_message = not isinstance(kind, str)
-        kinds: dict[str, type] = {"bytes": bytes, "string": str, "float": float, "double": float, "bool": bool}
         bits, signed = INTEGERS.get(kind, (0, True))
-        self.plain = frozenset([kind if self.is_message else kinds.get(kind, int)] * (signed or kind in CODES))
-        """The class of values that are held as they come."""
+        kinds: dict[str, type] = {"bytes": bytes, "string": str, "bool": bool}
+        self.plain = frozenset([kind if self.is_message else kinds.get(kind, int)] * signed)
+        """The class of values that are held as they come, up to the largest number of a signed kind."""
         self.most = (1 << bits - 1) - 1 if bits and signed else 0
-        """The largest number of a signed kind."""
         self.others: tuple[str, ...] = ()
         self.parts: tuple[Field, ...] = (Field(1, key), Field(2, kind)) if key else ()
 
@@ -142,17 +137,15 @@ class Field:
     def held(self, values: Iterable[Any]) -> list[Any] | bytes:
         """Values of a repeated field until somebody looks at them: a list, or those of one width as their bytes."""
         code = self.codec.code
-        if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in _KINDS.get(self.kind, "iu"):
-            values = values.tolist()
-        listed = list(values)
-        if not listed or self.plain.issuperset(map(type, listed)):
-            try:
-                if code:
-                    return struct.pack(f"<{len(listed)}{code}", *listed)
-                if not (self.most and listed) or (max(listed) <= self.most and min(listed) >= ~self.most):
-                    return listed
-            except (struct.error, OverflowError):
-                pass  # one by one says which is wrong
+        listed = values.tolist() if isinstance(values, np.ndarray) and values.ndim == 1 else list(values)
+        try:
+            if code:
+                return struct.pack(f"<{len(listed)}{code}", *listed)
+        except (struct.error, OverflowError, TypeError):
+            pass  # one by one says which is wrong
+        is_plain = not code and self.plain.issuperset(map(type, listed))
+        if is_plain and (not (self.most and listed) or (max(listed) <= self.most and min(listed) >= ~self.most)):
+            return listed
         checked = [self.item(v) for v in listed]
         return struct.pack(f"<{len(checked)}{code}", *checked) if code else checked
 
