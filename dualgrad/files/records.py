@@ -11,7 +11,6 @@ import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
@@ -88,12 +87,8 @@ def record(data: bytes) -> bytes:
     >>> len(record(b"abc")) - len(b"abc")
     16
     """
-    return b"".join((_head(len(data)), data, _TAIL.pack(masked_crc32c(data))))
-
-
-@lru_cache(1024)
-def _head(size: int) -> bytes:
-    return _HEAD.pack(size, masked_crc32c(struct.pack("<Q", size)))
+    length = struct.pack("<Q", len(data))
+    return b"".join((length, _TAIL.pack(masked_crc32c(length)), data, _TAIL.pack(masked_crc32c(data))))
 
 
 def compression_name(kind: Any) -> str:

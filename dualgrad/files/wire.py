@@ -14,7 +14,6 @@ from __future__ import annotations
 import copy
 import struct
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from dualgrad.files.fields import CODES, INTEGERS, Field, Map
@@ -307,7 +306,8 @@ def _writer(field: Field) -> Callable[[Message, Any], bytes]:
     encode = codec.encode
 
     def entries(message: Message, value: Any) -> bytes:
-        return b"".join([tag + _prefixed(begun(key) + encode_item(value[key])) for key in sorted(value)])
+        (first, code), (second, code_item) = [(part.tag, part.codec.encode) for part in field.parts]
+        return b"".join([tag + _prefixed(first + code(k) + second + code_item(value[k])) for k in sorted(value)])
 
     def one_by_one(message: Message, value: Any) -> bytes:
         return tag + encode(value[0]) if len(value) == 1 else b"".join([tag + encode(item) for item in value])
@@ -325,12 +325,7 @@ def _writer(field: Field) -> Callable[[Message, Any], bytes]:
 
     if field.repeated:
         return one_by_one if codec.wire_type == _LENGTH else packed
-    if not field.key:
-        return single
-    first, second = field.parts
-    begun = lru_cache(256)(lambda key: first.tag + first.codec.encode(key) + second.tag)
-    encode_item = second.codec.encode
-    return entries
+    return entries if field.key else single
 
 
 def _read(message: Message, field: Field, wire_type: int, raw: Any) -> None:

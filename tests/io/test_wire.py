@@ -312,7 +312,7 @@ def test_values_are_what_they_are_before_somebody_looks() -> None:
 @pytest.mark.parametrize(
     "bad",
     [{"a": [2**63]}, {"a": [1.0]}, {"b": [-1]}, {"b": [2**32]}, {"c": [2**32]}, {"c": np.array([-1])}, {"d": ["1"]},
-     {"d": np.ones((1, 1))}, {"e": [b"x", "y"]}],
+     {"d": np.ones((1, 2))}, {"e": [b"x", "y"]}],
 )  # fmt: skip
 def test_values_that_do_not_fit_are_refused_when_a_message_is_made(bad: Any) -> None:
     with pytest.raises((TypeError, ValueError)):
