@@ -100,7 +100,7 @@ class ExponentialMovingAverage(Shown, Stateful):
             for x, average in zip(averaged, averages, strict=True):
                 value, weight = as_tensor(x), cast(fresh, x.dtype)
                 if is_eager and average.shape == value.shape:
-                    writes += _moved(average, value._array, np.asarray(weight))
+                    writes += _moved(average, value, np.asarray(weight))
                 else:
                     old = average.read_value()
                     changes.append((average, old - (old - value) * weight))
@@ -180,13 +180,13 @@ class ExponentialMovingAverage(Shown, Stateful):
         return f"{own}/{self._name}" if average is None else average.name.removesuffix(":0")
 
 
-def _moved(average: Any, value: np.ndarray, weight: np.ndarray) -> list[tuple[Any, ...]]:
+def _moved(average: Any, value: Any, weight: np.ndarray) -> list[tuple[Any, ...]]:
     """Writes that move an average towards a value where it lies."""
     old, new, changes = average.renewal()
     writes, tile = [], min(old.size, 1 << 14) or 1
     scratch = np.empty(tile, old.dtype)
     for at in range(0, old.size, tile):
-        o, v, n = [a.reshape(-1)[at : at + tile] for a in (old, value, new)]
+        o, v, n = [a.reshape(-1)[at : at + tile] for a in (old, value._array, new)]
         s = scratch[: o.size]
         writes += [(np.subtract, o, v, s), (np.multiply, s, weight, s), (np.subtract, o, s, n)]
     return writes + changes

@@ -62,7 +62,8 @@ _awaited: ContextVar[Any] = ContextVar("awaited", default=None)
 @contextmanager
 def awaiting() -> Iterator[list[tuple[Variable, Callable[[], Any]]]]:
     """Inside, random weights of layers are not drawn: a file has their values. Gives them, and what would draw each."""
-    token = _awaited.set(awaited := [])
+    awaited: list[tuple[Variable, Callable[[], Any]]] = []
+    token = _awaited.set(awaited)
     try:
         yield awaited
     finally:

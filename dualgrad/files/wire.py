@@ -316,7 +316,7 @@ def _writer(field: Field) -> Callable[[Message, Any], bytes]:
         if not value:
             return b""
         if codec.code:
-            return tag + _prefixed(value if type(value) is bytes else field.held(value))
+            return tag + _prefixed(value if type(value) is bytes else bytes(field.held(value)))
         many = len(value) >= _LONG and field.kind != "sint64"
         return tag + _prefixed(varints(value) if many else b"".join(map(encode, value)))
 
