@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+
 from engine.core.dtypes import FLOATING, float32
 from engine.core.operands import Operand, Operation
-from engine.core.tape import unrecorded
+from engine.core.tape import active, unrecorded
 from engine.core.variable import Variable
 from engine.ops.arithmetic import minimum
 from engine.ops.compare import cast
-from engine.runtime.commit import exclusively
+from engine.runtime.commit import commit_computing, exclusively
 from engine.runtime.faces import Shown
 from optim.schedules import as_tensor
 from optim.slots import Slots, Stateful, assign_all, graph_of, locks_of
@@ -87,21 +89,24 @@ class ExponentialMovingAverage(Shown, Stateful):
                 raise TypeError(f"The variables must be half, float, or double: {x}")
         return unrecorded(self._applied, averaged)
 
-    def make(self, variables: Sequence[Variable]) -> list[Variable]:
-        """The averages of some variables; those that are not there yet start from the variables' values."""
-        return [self._averages.create(v, self._name, present) for v in variables]
-
     def _applied(self, averaged: Sequence[Any]) -> Operation | None:
         fresh = self._fresh()
         averages = [self._average_of(x) for x in averaged]
         self.restored()
 
         def update() -> Operation | None:
-            changes = []
+            changes, writes = [], []
+            is_eager = active.function is None and graph_of(averages) is None
             for x, average in zip(averaged, averages, strict=True):
-                old = average.read_value()
-                changes.append((average, old - (old - as_tensor(x)) * cast(fresh, x.dtype)))
-            return assign_all(changes, self._name)
+                value, weight = as_tensor(x), cast(fresh, x.dtype)
+                if is_eager and average.shape == value.shape:
+                    writes += _moved(average, value, np.asarray(weight))
+                else:
+                    old = average.read_value()
+                    changes.append((average, old - (old - value) * weight))
+            done = assign_all(changes, self._name)
+            commit_computing(writes)
+            return done
 
         return exclusively(locks_of(averages), update)
 
@@ -168,15 +173,23 @@ class ExponentialMovingAverage(Shown, Stateful):
         graph = graph_of(averaged)
         return averaged if graph is None else [*averaged, *graph.trainable_variables()]
 
-    def pairs(self) -> list[tuple[Variable, Variable]]:
-        """The averaged variables with their averages."""
-        return self._averages.pairs()
-
     def average_name(self, var: Variable) -> str:
         """The name under which the average of `var` is kept."""
         average = self.average(var)
         own = var.name.removesuffix(":0")
         return f"{own}/{self._name}" if average is None else average.name.removesuffix(":0")
+
+
+def _moved(average: Any, value: Any, weight: np.ndarray) -> list[tuple[Any, ...]]:
+    """Writes that move an average towards a value where it lies."""
+    old, new, changes = average.renewal()
+    writes, tile = [], min(old.size, 1 << 14) or 1
+    scratch = np.empty(tile, old.dtype)
+    for at in range(0, old.size, tile):
+        o, v, n = [a.reshape(-1)[at : at + tile] for a in (old, value._array, new)]
+        s = scratch[: o.size]
+        writes += [(np.subtract, o, v, s), (np.multiply, s, weight, s), (np.subtract, o, s, n)]
+    return writes + changes
 
 
 def present(variable: Variable) -> Operand:

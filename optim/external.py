@@ -231,9 +231,22 @@ class _Problem:
     """
 
     variables: list[Any]
-    _loss: Any
-    _equalities: Sequence[Any]
-    _inequalities: Sequence[Any]
+
+    def __init__(
+        self,
+        loss: Any,
+        variables: Any,
+        equalities: Sequence[Any],
+        inequalities: Sequence[Any],
+        session: Any = None,
+        feed: Mapping[Any, Any] | None = None,
+    ) -> None:
+        self._loss, self._equalities, self._inequalities = loss, list(equalities), list(inequalities)
+        self._begin(variables, session, feed)
+
+    def _begin(self, variables: Any, session: Any, feed: Mapping[Any, Any] | None) -> None:
+        """Look at what is given, and keep the rest."""
+        raise NotImplementedError
 
     def evaluations(self, function: Any, fetches: Any) -> Evaluations:
         """The loss, or a constraint, at one point after another."""
@@ -312,37 +325,20 @@ class _Problem:
 class _GraphProblem(_Problem):
     """Tensors of a graph, evaluated in a session."""
 
-    def __init__(
-        self,
-        loss: Any,
-        variables: Any,
-        equalities: Sequence[Any],
-        inequalities: Sequence[Any],
-        session: Any = None,
-        feed: Mapping[Any, Any] | None = None,
-    ) -> None:
-        for tensor in (loss, *equalities, *inequalities):
+    def _begin(self, variables: Any, session: Any, feed: Mapping[Any, Any] | None) -> None:
+        for tensor in (self._loss, *self._equalities, *self._inequalities):
             if not isinstance(tracked_value(tensor), Symbol):
                 raise TypeError(f"minimize: loss and constraints must be tensors of a graph, got {tensor!r}")
-        self._trace = tracked_value(loss).trace
+        self._trace = tracked_value(self._loss).trace
         self.variables = _checked(self._trace.trainable_variables() if variables is None else nest.flatten(variables))
-        self._loss, self._equalities, self._inequalities = loss, list(equalities), list(inequalities)
         self._new = [self._trace.placeholder(Aval(shape_of(v), dtype_of(v))) for v in self.variables]
-        self._assign = assign_all(list(zip(self.variables, self._new, strict=True)), "minimize")
-        self._in(session, feed, {})
-
-    def _in(self, session: Any, feed: Mapping[Any, Any] | None, run_kwargs: Mapping[str, Any]) -> None:
-        self._session, self._feed, self._run_kwargs = session, dict(feed or {}), dict(run_kwargs)
+        self.operation = assign_all(list(zip(self.variables, self._new, strict=True)), "minimize")
+        self.within(session, feed, {})
 
     def within(self, session: Any, feed: Mapping[Any, Any] | None, run_kwargs: Mapping[str, Any]) -> _GraphProblem:
         """The same problem in another session."""
-        self._in(session, feed, run_kwargs)
+        self._session, self._feed, self._run_kwargs = session, dict(feed or {}), dict(run_kwargs)
         return self
-
-    @property
-    def operation(self) -> Any:
-        """Operations that assign to the variables."""
-        return self._assign
 
     def session_for(self, session: Any = None) -> Any:
         """The session that is given, or the default one."""
@@ -368,7 +364,7 @@ class _GraphProblem(_Problem):
 
     def store(self, x: np.ndarray) -> None:
         """Set the variables to the parts of a point."""
-        self._run(self._assign, dict(zip(self._new, _parts(x, self.values()), strict=True)))
+        self._run(self.operation, dict(zip(self._new, _parts(x, self.values()), strict=True)))
 
     def restore(self) -> None:
         """Nothing has happened to the variables."""
@@ -377,28 +373,19 @@ class _GraphProblem(_Problem):
 class _TapeProblem(_Problem):
     """Functions of eager variables, which hold the point while it is evaluated."""
 
-    def __init__(
-        self,
-        loss: Any,
-        variables: Any,
-        equalities: Sequence[Any],
-        inequalities: Sequence[Any],
-        session: Any = None,
-        feed: Mapping[Any, Any] | None = None,
-    ) -> None:
+    def _begin(self, variables: Any, session: Any, feed: Mapping[Any, Any] | None) -> None:
         if session is not None or feed:
             raise InvalidArgumentError("minimize: `session` and `feed_dict` are for tensors of a graph")
-        for function in (loss, *equalities, *inequalities):
+        for function in (self._loss, *self._equalities, *self._inequalities):
             if not callable(function):
                 raise TypeError(f"minimize: loss and constraints must be callables or tensors, got {function!r}")
         if variables is None:
             with GradientTape() as tape:
-                loss()
+                self._loss()
             variables = list(tape.watched_variables())
         self.variables = _checked(nest.flatten(variables))
         if graph_of(self.variables) is not None:
             raise TypeError("minimize: with variables of a graph, loss and constraints must be its tensors")
-        self._loss, self._equalities, self._inequalities = loss, list(equalities), list(inequalities)
         self._before = [v.read_value() for v in self.variables]
 
     def _reasons(self) -> str:

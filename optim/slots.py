@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
+from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, Operation
 from engine.core.tape import active, unrecorded
 from engine.core.trace import Symbol, Trace
@@ -197,4 +200,6 @@ def filled(variable: Variable, number: float = 0, shape: Any = None) -> Operand:
     dims = shape_of(variable) if shape is None else shape
     if dims is None or None in dims:
         return ones_like(variable.initialized_value()) * number  # type: ignore[attr-defined]
+    if number == 0 and graph_of([variable]) is None:
+        return EagerTensor(np.zeros(dims, variable.dtype.numpy))  # of memory that is mapped where it is first written
     return fill(dims, variable.dtype.numpy.type(number))

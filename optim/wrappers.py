@@ -30,13 +30,7 @@ class _Around(Optimizer):
         name: str | None = None,
         skip_gradients_aggregation: bool = False,
     ) -> Done:
-        """Let the optimizer inside make a step, then do the rest.
-
-        Returns
-        -------
-        operation or None
-            In a graph the operation that makes a step; None if the step has been made.
-        """
+        """Let the optimizer inside make a step, then do the rest."""
         pairs = as_pairs(grads_and_vars)
         variables = list({id(v.handle): v for g, v in pairs if g is not None}.values())
         graph = graph_of(variables)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
@@ -16,6 +17,7 @@ from dualgrad.files.limits import spend
 from dualgrad.keras.host import Host
 from dualgrad.keras.symbolic import KerasTensor, TapeSymbols, new_input
 from engine.core.dtypes import as_dtype
+from engine.core.eager import EagerTensor
 from engine.core.operands import Operand
 from engine.core.value import Value
 from engine.ops.dropout import stateless_dropout
@@ -51,6 +53,21 @@ class _Source:
     def truncated_normal(self, *arguments: Any, **more: Any) -> Operand:
         """Normal numbers no further than two standard deviations from the mean."""
         return self._draw("truncated_normal", *arguments, **more)
+
+
+_awaited: ContextVar[Any] = ContextVar("awaited", default=None)
+"""Weights whose values are to come from a file, and what else makes them."""
+
+
+@contextmanager
+def awaiting() -> Iterator[list[tuple[Variable, Callable[[], Any]]]]:
+    """Inside, random weights of layers are not drawn: a file has their values. Gives them, and what would draw each."""
+    awaited: list[tuple[Variable, Callable[[], Any]]] = []
+    token = _awaited.set(awaited)
+    try:
+        yield awaited
+    finally:
+        _awaited.reset(token)
 
 
 class TapeHost(Host):
@@ -93,7 +110,17 @@ class TapeHost(Host):
         """A variable named after its owner."""
         options.pop("regularizer", None)
         spend(math.prod(shape) * as_dtype(dtype).size, f"variable {owner.name}/{name}")
-        return Variable(make(shape, dtype=dtype), name=f"{owner.name}/{name}", **options)
+        start, awaited, is_ours = (
+            partial(make, shape, dtype=dtype),
+            _awaited.get(),
+            type(owner).__module__[:9] == "tape_api.",
+        )
+        # classes of users may look at their weights; a generator of seeds would give others to those that come later
+        if awaited is None or not is_ours or not isinstance(getattr(make, "_own_seed", None), int):
+            return Variable(start(), name=f"{owner.name}/{name}", **options)
+        made = Variable(EagerTensor(np.zeros(shape, as_dtype(dtype).numpy)), name=f"{owner.name}/{name}", **options)
+        awaited.append((made, start))
+        return made
 
     def assign(self, variables: Sequence[Any], values: Callable[[], Sequence[Any]]) -> None:
         """At once, in one step; for symbols, what layers are called with for the sake of shapes, nothing happens."""

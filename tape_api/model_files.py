@@ -28,7 +28,7 @@ from engine.core import nest
 from engine.runtime.errors import DataLossError, InvalidArgumentError
 from optim import schedules
 from tape_api import weight_files
-from tape_api.keras_host import host
+from tape_api.keras_host import awaiting, host
 
 _OURS = f"{host.package}.keras"
 _VERSION = "3.5.0"  # whose layout this is
@@ -175,17 +175,21 @@ def load_model(
 
 
 def _made(host: Any, path: str, config: Any, compiled: Any, file: Any, custom_objects: Any, compile: bool) -> Any:
-    model = model_from_config(host, config, custom_objects)
-    shape = (config.get("build_config") or {}).get("input_shape")
-    if not model.built and shape is not None:
-        model.build(shape)
-    if compile and compiled:
-        with custom_object_scope(custom_objects or {}):
-            try:
-                model.compile(**_arguments_of_compile(compiled))
-            except (TypeError, ValueError) as error:
-                warnings.warn(f"load_model: the model is not compiled: {error}", stacklevel=4)
-    weight_files.load(model, file, path)
+    with awaiting() as awaited:
+        model = model_from_config(host, config, custom_objects)
+        shape = (config.get("build_config") or {}).get("input_shape")
+        if not model.built and shape is not None:
+            model.build(shape)
+        if compile and compiled:
+            with custom_object_scope(custom_objects or {}):
+                try:
+                    model.compile(**_arguments_of_compile(compiled))
+                except (TypeError, ValueError) as error:
+                    warnings.warn(f"load_model: the model is not compiled: {error}", stacklevel=4)
+        known = set(map(id, weight_files.load(model, file, path)))
+        for variable, draw in awaited:
+            if id(variable) not in known:
+                variable.assign(draw())
     return model
 
 

@@ -233,16 +233,8 @@ def _text(x: Any) -> str:
 # ---- both ------------------------------------------------------------------------------------------------------------
 
 
-def save(model: Any, path: str) -> None:
-    """Write the weights to a file, in Keras 3's layout if its name ends in ``.weights.h5``."""
-    effect("it reads or writes a file")
-    fill = fill_weights if path.endswith(".weights.h5") else fill_older
-    with atomic.writing(path) as file, hdf5.module(path).File(file, "w") as made:
-        fill(made, model)
-
-
-def load(model: Any, file: Any, path: str, by_name: bool = False, skip_mismatch: bool = False) -> None:
-    """Set the weights of a model to those of an open file of either layout: all, or none if something does not fit.
+def load(model: Any, file: Any, path: str, by_name: bool = False, skip_mismatch: bool = False) -> list[Variable]:
+    """The weights of a model, set to those of an open file of either layout: all, or none if something does not fit.
 
     Raises
     ------
@@ -262,7 +254,13 @@ def load(model: Any, file: Any, path: str, by_name: bool = False, skip_mismatch:
             if optimizer is not None and len(file.get("optimizer/vars", ())) and hasattr(optimizer, "build"):
                 optimizer.build(model.trainable_variables)
             plan = _planned(file, model, skip_mismatch)
-    model.host.set_values([v for v, _ in plan], [a for _, a in plan])
+    return _set(model, plan)
+
+
+def _set(model: Any, plan: Plan) -> list[Variable]:
+    variables = [v for v, _ in plan]
+    model.host.set_values(variables, [a for _, a in plan])
+    return variables
 
 
 def save_weights(model: Any, filepath: Any, overwrite: bool = True, save_format: str | None = None) -> None:
@@ -288,7 +286,10 @@ def save_weights(model: Any, filepath: Any, overwrite: bool = True, save_format:
     if not overwrite and (os.path.exists(path) if is_hdf5 else checkpoints.exists(path)):
         raise FileExistsError(f"{path} exists already: give overwrite=True to replace it")
     if is_hdf5:
-        save(model, path)
+        effect("it reads or writes a file")
+        fill = fill_weights if path.endswith(".weights.h5") else fill_older
+        with atomic.writing(path) as file, hdf5.module(path).File(file, "w") as made:
+            fill(made, model)
         return
     Checkpoint(model).write(path)
     checkpoints.update_state(os.path.dirname(path), path, save_relative_paths=True)
@@ -324,8 +325,7 @@ def load_weights(
     path = os.fspath(filepath)
     if path.endswith(".weights.json"):
         with limits.damage(path, InvalidArgumentError), ExitStack() as stack:
-            plan = _planned(_Shards(path, stack), model, skip_mismatch)
-        model.host.set_values([v for v, _ in plan], [a for _, a in plan])
+            _set(model, _planned(_Shards(path, stack), model, skip_mismatch))
         return None
     if _is_hdf5(path) or (os.path.isfile(path) and not checkpoints.exists(path)):
         with hdf5.opened(path) as file:

@@ -187,8 +187,10 @@ def test_archives_that_unpack_to_more_than_the_limit(
 def test_arrays_that_announce_another_size(shape: tuple[int, ...]) -> None:
     stream = io.BytesIO()
     np.lib.format.write_array_header_1_0(stream, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    stream.write(bytes(16))
+    stream.seek(0)
     with pytest.raises(DataLossError, match="there are 16"):
-        arrays.npy(stream.getvalue() + bytes(16))
+        arrays.npy(stream, stream.getbuffer().nbytes)
 
 
 def test_texts(home: Path) -> None:

@@ -98,8 +98,7 @@ def test_what_a_program_gives_for_a_variable_changed_in_part(whole_wanted: bool)
         results = program(V)[len(wanted) :]
         assert program.report.get("partial_assignment", 0) == in_part
         expected = [[[1]], [[0.0, 0.0]]] if in_part else [V * [[1], [0], [1]]]
-        for got, want in zip(results, expected, strict=True):
-            np.testing.assert_array_equal(got, want)
+        np.testing.assert_equal(results, expected)
 
 
 @pytest.mark.peer

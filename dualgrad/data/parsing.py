@@ -94,11 +94,17 @@ Column = tuple[np.ndarray, Any]
 
 
 def _columns(data: Sequence[bytes], features: Sequence[tuple[str, Any]]) -> list[Column]:
-    if len(data) >= _MANY:
-        with contextlib.suppress(DataLossError):  # one by one says which is wrong
-            found = columns.Features(data)
-            return [found.column(name, _LISTS[feature.dtype]) for name, feature in features]
-    return columns_of([Example.FromString(x).features for x in data], features)
+    def one_by_one() -> list[Column]:
+        return columns_of([Example.FromString(x).features for x in data], features)
+
+    def together() -> list[Column]:
+        found = columns.Features(data)
+        return [found.column(name, _LISTS[feature.dtype]) for name, feature in features]
+
+    for way in (together, one_by_one) if len(data) >= _MANY else (one_by_one, together):
+        with contextlib.suppress(DataLossError):  # names that nobody asks for need not be text, as in TensorFlow
+            return way()
+    return one_by_one()  # which says what is wrong
 
 
 def columns_of(examples: Sequence[Features], features: Sequence[tuple[str, Any]]) -> list[Column]:

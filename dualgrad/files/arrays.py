@@ -38,32 +38,52 @@ def npz(path: Any, names: Sequence[str], trusted: bool = False) -> list[np.ndarr
         missing = [n for n in names if n not in there]
         if missing:
             raise DataLossError(f"{path} has no array {', '.join(missing)}; it has {', '.join(there)}")
-        return [npy(limits.member(held, f"{n}.npy", path), trusted) for n in names]
+        return [member(held, f"{n}.npy", path, trusted) for n in names]
 
 
-def npy(data: bytes, trusted: bool = False) -> np.ndarray:
+def member(archive: zipfile.ZipFile, name: str, path: Any, trusted: bool = False) -> np.ndarray:
+    """The array of a member of a zip archive; see `npy`."""
+    part = limits.unpacked(archive, name, path)
+    with part.file as file:
+        return npy(file, part.size, trusted)
+
+
+def npy(stream: Any, length: int, trusted: bool = False) -> np.ndarray:
     """The array of an ``.npy`` file; one of objects must be one of lists of numbers.
+
+    Parameters
+    ----------
+    stream : binary file
+        Where the array begins.
+    length : int
+        Its bytes.
+    trusted : bool
 
     Raises
     ------
     DataLossError
         If the data are no such array.
     """
-    stream = io.BytesIO(data)
+    first = stream.tell()
     version = np.lib.format.read_magic(stream)
     if version not in _HEADERS:
         raise DataLossError(f"the array has a header of version {version}, which is not read")
     shape, transposed, dtype = _HEADERS[version](stream)
     if dtype.kind == "O":
-        array = pickled(stream, trusted)
+        array = pickled(io.BytesIO(stream.read(first + length - stream.tell())), trusted)
         if not isinstance(array, np.ndarray) or array.shape != shape:
             raise DataLossError(f"the array is to be of shape {shape}, what is there is not")
         return array
-    size, rest = math.prod(shape) * dtype.itemsize, len(data) - stream.tell()
+    size, rest = math.prod(shape) * dtype.itemsize, first + length - stream.tell()
     if dtype.hasobject or size != rest:
         raise DataLossError(f"an array of shape {shape} and dtype {dtype} has {size} bytes, there are {rest}")
-    flat = np.frombuffer(data, dtype, offset=stream.tell())
-    return flat.reshape(shape, order="F" if transposed else "C").copy(order="K")
+    array = np.empty(shape, dtype, "F" if transposed else "C")
+    raw = memoryview(array.reshape(-1, order="A").view(np.uint8).data)
+    while raw and (count := stream.readinto(raw)):
+        raw = raw[count:]
+    if raw:
+        raise DataLossError(f"the array ends {len(raw)} bytes too early")
+    return array
 
 
 def pickled(stream: Any, trusted: bool = False) -> Any:

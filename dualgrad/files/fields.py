@@ -15,8 +15,8 @@ INTEGERS = {
     "enum": (32, True), "fixed32": (32, False), "fixed64": (64, False),
 }  # fmt: skip
 """By kind: how many bits, and whether one is the sign."""
-CODES = {"float": "f", "double": "d", "fixed32": "I", "fixed64": "Q", "int32": "i", "enum": "i", "int64": "q"}
-"""By kind: the code of `struct`."""
+CODES = {"float": "f", "double": "d", "fixed32": "I", "fixed64": "Q"}
+"""By kind of one width: the code of `struct`."""
 
 
 class Field:
@@ -35,7 +35,10 @@ class Field:
         The group of fields of which only one is present. Such a scalar is written even if it is zero.
     """
 
-    __slots__ = ("codec", "is_message", "key", "kind", "name", "number", "oneof", "others", "parts", "repeated", "tag")
+    __slots__ = (
+        "codec", "is_message", "key", "kind", "most", "name", "number", "oneof", "others", "parts", "plain",
+        "repeated", "tag", "write",
+    )  # fmt: skip
 
     def __init__(
         self, number: int, kind: Any, repeated: bool = False, key: str | None = None, oneof: str | None = None
@@ -43,7 +46,13 @@ class Field:
         self.number, self.kind, self.repeated, self.key, self.oneof = number, kind, repeated, key, oneof
         self.name, self.tag = "", b""
         self.codec: Any = None
+        self.write: Any = None
         self.is_message = not isinstance(kind, str)
+        bits, signed = INTEGERS.get(kind, (0, True))
+        kinds: dict[str, type] = {"bytes": bytes, "string": str, "bool": bool}
+        self.plain = frozenset([kind if self.is_message else kinds.get(kind, int)] * signed)
+        """The class of values that are held as they come, up to the largest number of a signed kind."""
+        self.most = (1 << bits - 1) - 1 if bits and signed else 0
         self.others: tuple[str, ...] = ()
         self.parts: tuple[Field, ...] = (Field(1, key), Field(2, kind)) if key else ()
 
@@ -60,7 +69,10 @@ class Field:
             values[self.name] = self.empty()
             if self.is_message and not self.repeated and not self.key:
                 message.__dict__.setdefault("_made", set()).add(self.name)
-        return values[self.name]
+        value = values[self.name]
+        if self.repeated and type(value) is not Repeated:
+            value = values[self.name] = Repeated(self, value)
+        return value
 
     def __set__(self, message: Any, value: Any) -> None:
         if self.repeated or self.key or self.is_message:
@@ -122,16 +134,24 @@ class Field:
             raise ValueError(f"Value out of range: {number}")
         return number
 
-    def several(self, values: Iterable[Any]) -> list[Any]:
-        """Values of a repeated field as it holds them."""
-        listed = list(values)
-        code = CODES.get(self.kind)
-        if code:
-            try:
-                return list(struct.unpack(form := f"{len(listed)}{code}", struct.pack(form, *listed)))
-            except (struct.error, OverflowError, TypeError):
-                pass  # one by one says which is wrong
-        return [self.item(v) for v in listed]
+    def held(self, values: Iterable[Any]) -> list[Any] | bytes:
+        """Values of a repeated field until somebody looks at them: a list, or those of one width as their bytes."""
+        code = self.codec.code
+        listed = values.tolist() if isinstance(values, np.ndarray) and values.ndim == 1 else list(values)
+        try:
+            if code:
+                return struct.pack(f"<{len(listed)}{code}", *listed)
+        except (struct.error, OverflowError, TypeError):
+            pass  # one by one says which is wrong
+        is_plain = not code and self.plain.issuperset(map(type, listed))
+        if is_plain and (not (self.most and listed) or (max(listed) <= self.most and min(listed) >= ~self.most)):
+            return listed
+        checked = [self.item(v) for v in listed]
+        return struct.pack(f"<{len(checked)}{code}", *checked) if code else checked
+
+    def unpacked(self, raw: Any) -> list[Any]:
+        """The values of one width that bytes stand for."""
+        return list(struct.unpack(f"<{len(raw) // struct.calcsize(self.codec.code)}{self.codec.code}", raw))
 
     def item(self, value: Any) -> Any:
         """One of them."""
@@ -151,7 +171,7 @@ class Repeated(list[Any]):
     def __init__(self, field: Field, values: Iterable[Any] | None = None) -> None:
         self._field = field
         if values is not None:
-            self.extend(values)
+            list.extend(self, field.unpacked(values) if type(values) is bytes else values)
 
     def append(self, value: Any) -> None:
         """Add a value."""
@@ -159,7 +179,7 @@ class Repeated(list[Any]):
 
     def extend(self, values: Iterable[Any]) -> None:
         """Add several values."""
-        super().extend(self._field.several(values))
+        super().extend(Repeated(self._field, self._field.held(values)))
 
     def add(self, **fields: Any) -> Any:
         """Add a new message; return it."""
@@ -173,7 +193,6 @@ class Map(dict[Any, Any]):
     __slots__ = ("_field",)
 
     def __init__(self, field: Field) -> None:
-        super().__init__()
         self._field = field
 
     def __missing__(self, key: Any) -> Any:

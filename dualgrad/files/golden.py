@@ -292,7 +292,7 @@ class Golden:
         name = f"{described.get('hash')}.npy"
         with limits.damage(self.folder / _ARRAYS):
             shape, dtype = tuple(map(int, described["shape"])), described["dtype"]
-            array = arrays.npy(limits.member(self._zip, name, self.folder / _ARRAYS))
+            array = arrays.member(self._zip, name, self.folder / _ARRAYS)
             if dtype == "string":
                 texts = [base64.b64decode(x) for x in json.loads(array.tobytes())]
                 array = np.array([*texts, None], object)[:-1].reshape(shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import struct
@@ -19,9 +20,10 @@ from dualgrad.files.bundle import Stored
 from engine.runtime.errors import DataLossError, UnimplementedError
 
 _DEEPEST = 100
-_BLOCK, _LARGE = 1 << 22, 1 << 16
-"""Bytes that are searched at once, and from which on an array is read into its place."""
+_LARGE = 1 << 16
+"""Bytes from which on an array is read into its place."""
 _TEXTS = (b"model_config", b"training_config", b"layer_names", b"weight_names")
+_LONGEST = max(map(len, _TEXTS))
 _OF_ANY_LENGTH = 9
 """The class of datatypes whose elements lie in heaps."""
 
@@ -48,15 +50,15 @@ def module(path: Any) -> Any:
 
 
 @contextmanager
-def opened(path: str, contents: Any = None) -> Iterator[Any]:
+def opened(path: str, contents: limits.Part | None = None) -> Iterator[Any]:
     """A file to be read, of which everything but the numbers has been looked at.
 
     Parameters
     ----------
     path : str
         Its name, also for messages.
-    contents : file, optional
-        What is read in its place, without a buffer: a member of an archive. It is closed.
+    contents : Part, optional
+        What is read in its place: a member of an archive. Its file is closed.
 
     Raises
     ------
@@ -67,13 +69,19 @@ def opened(path: str, contents: Any = None) -> Iterator[Any]:
         other files (external, virtual).
     """
     h5py = module(path)
-    if contents is None and not Path(path).is_file():
-        raise FileNotFoundError(f"there is no file {path}")
-    with closing(contents or open(path, "rb", buffering=0)) as raw:
+    if contents is None:
+        if not Path(path).is_file():
+            raise FileNotFoundError(f"there is no file {path}")
+        contents = limits.Part(open(path, "rb", buffering=0), 0, os.path.getsize(path))  # noqa: SIM115 - closed below
+    with closing(contents.file):
+        held = _Bytes(path, contents)
         with limits.damage(path):
-            _require_sound_texts(path, raw)
-            file = h5py.File(raw, "r")
-        before = _source.set((path, raw))
+            if not len(held):
+                raise DataLossError(f"{path}: the file is empty")
+            if held[:8] != b"\x89HDF\r\n\x1a\n":
+                raise DataLossError(f"{path}: this is no HDF5 file")
+            file = h5py.File(held, "r")
+        before = _source.set(held)
         try:
             with limits.damage(path):
                 _examine(h5py, file, path)
@@ -83,58 +91,60 @@ def opened(path: str, contents: Any = None) -> Iterator[Any]:
             file.close()
 
 
-_source: ContextVar[tuple[str, Any]] = ContextVar("source")
-"""The name of the file that is opened, and the file."""
+class _Bytes(io.RawIOBase):
+    """The bytes of a file, for the HDF5 library, which asks for what it needs, and for looking at what it is told.
 
+    Texts that would have the library take any amount of memory or time are refused before it sees them. The layouts
+    are in sections III.E (global heap), IV.A.2.b (dataspace) and IV.A.2.m (attribute) of the HDF5 file format
+    specification.
+    """
 
-class _Bytes:
-    """The bytes of a file, which are read where somebody looks at them."""
-
-    def __init__(self, file: Any) -> None:
-        self._file, self._size = file, os.fstat(file.fileno()).st_size
+    def __init__(self, path: str, part: limits.Part) -> None:
+        self.path, self.part, self._at = path, part, 0
 
     def __len__(self) -> int:
-        return self._size
+        return self.part.size
 
     def __getitem__(self, places: Any) -> Any:
-        first, last, _ = (places if isinstance(places, slice) else slice(places, places + 1)).indices(self._size)
-        self._file.seek(first)
-        held = self._file.read(max(last - first, 0))
+        first, last, _ = (places if isinstance(places, slice) else slice(places, places + 1)).indices(len(self))
+        self.part.file.seek(self.part.start + first)
+        held = self.part.file.read(max(last - first, 0))
         return held if isinstance(places, slice) else held[0]
 
-    def places(self, *words: bytes) -> list[list[int]]:
-        """Where each of some words stands."""
-        found: list[list[int]] = [[] for _ in words]
-        for start in range(0, self._size, _BLOCK):
-            block = self[start : start + _BLOCK + max(map(len, words)) - 1]
-            for word, places in zip(words, found, strict=True):
-                at = -1
-                while 0 <= (at := block.find(word, at + 1)) < _BLOCK:
-                    places.append(start + at)
-        return found
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Go to a place."""
+        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: len(self)}[whence]
+        return self._at
+
+    def readinto(self, room: Any) -> int:
+        """Fill a piece of memory; how much was there."""
+        first, held = self._at, self[self._at : self._at + len(room)]
+        self._at += len(held)
+        before, behind = self[max(first - _LONGEST, 0) : first], self[self._at : self._at + _LONGEST]
+        self._require_sound_texts(before + held + behind, first - len(before))
+        room[: len(held)] = held
+        return len(held)
+
+    def _require_sound_texts(self, held: bytes, first: int) -> None:
+        """Refuse an attribute, whose name is among some bytes, of which a text does not lie in a heap that ends."""
+        for name in _TEXTS:
+            at = -1
+            while (at := held.find(name + b"\0", at + 1)) >= 0:
+                for size, address in _texts(self, first + at, len(name) + 1):
+                    if size > len(self) or not _is_sound_heap(self, address):
+                        raise DataLossError(
+                            f"{self.path}: the attribute {name.decode()} at byte {first + at} is damaged"
+                        )
 
 
-def _require_sound_texts(path: str, file: Any) -> None:
-    """Refuse texts that would have the HDF5 library take any amount of memory or time, before it sees them.
-
-    The layouts are in sections III.E (global heap), IV.A.2.b (dataspace) and IV.A.2.m (attribute) of the HDF5 file
-    format specification.
-    """
-    held = _Bytes(file)
-    if not len(held):
-        raise DataLossError(f"{path}: the file is empty")
-    if held[:8] != b"\x89HDF\r\n\x1a\n":
-        raise DataLossError(f"{path}: this is no HDF5 file")
-    collections, *texts = held.places(b"GCOL\x01", *[name + b"\0" for name in _TEXTS])
-    heaps = {at for at in collections if _is_sound_heap(held, at)}
-    for name, places in zip(_TEXTS, texts, strict=True):
-        for at in places:
-            if not all(address in heaps and size <= len(held) for size, address in _texts(held, at, len(name) + 1)):
-                raise DataLossError(f"{path}: the attribute {name.decode()} at byte {at} is damaged")
+_source: ContextVar[_Bytes] = ContextVar("source")
+"""The file that is opened."""
 
 
 def _is_sound_heap(held: Any, at: int) -> bool:
-    """Whether the pieces of a heap end; where one has no length, the library would go round and round."""
+    """Whether a heap is there whose pieces end; where one has no length, the library would go round and round."""
+    if held[max(at, 0) : at + 5] != b"GCOL\x01":
+        return False
     end, place = at + int.from_bytes(held[at + 8 : at + 16], "little"), at + 16
     while place + 16 <= end <= len(held):
         index, length = struct.unpack("<H6xQ", held[place : place + 16])
@@ -217,10 +227,10 @@ def numbers(held: Any) -> np.ndarray | Stored:
     """The numbers that a data set holds; anything else is refused."""
     if held.dtype.kind not in "biufc":
         raise DataLossError(f"{held.name} is no array of numbers but of dtype {held.dtype}")
-    path, raw = _source.get()
+    path, (file, first, _) = (source := _source.get()).path, source.part
     size, start = held.nbytes, held.id.get_offset()
     as_in_memory = held.dtype.kind in "iuf" and held.dtype.isnative and held.chunks is None
     if size >= _LARGE and as_in_memory and start is not None and held.id.get_storage_size() == size:
-        return Stored(held.name, held.shape, held.dtype, path, raw, start, size)
+        return Stored(held.name, held.shape, held.dtype, path, file, first + start, size)
     array: np.ndarray = held[()]
     return array

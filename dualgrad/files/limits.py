@@ -5,13 +5,14 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import struct
 import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from engine.runtime.errors import DataLossError, NotFoundError, ResourceExhaustedError, UnimplementedError
 
@@ -57,39 +58,61 @@ def require(size: int, path: Any, what: str) -> None:
         )
 
 
+class Part(NamedTuple):
+    """A part of a file that is read without a buffer, as `unpacked` gives it.
+
+    Attributes
+    ----------
+    file : file
+        At `start`; to be closed by whoever has asked for the part.
+    start, size : int
+        Its first byte, and how many there are.
+    """
+
+    file: Any
+    start: int
+    size: int
+
+
 def member(archive: zipfile.ZipFile, name: str, path: Any) -> bytes:
     """The contents of a member of a zip archive, no more than it announces; see `unpacked`."""
-    with unpacked(archive, name, path) as file:
-        return file.read()
+    part = unpacked(archive, name, path)
+    with part.file as file:
+        return bytes(file.read(part.size))
 
 
-def unpacked(archive: zipfile.ZipFile, name: str, path: Any) -> Any:
-    """A temporary file with the contents of a member of a zip archive, no more than it announces.
+def unpacked(archive: zipfile.ZipFile, name: str, path: Any) -> Part:
+    """The contents of a member of a zip archive: where they lie in it, or, if they are compressed, a temporary file.
 
     Raises
     ------
     DataLossError
-        If there is none, or it is damaged or too large.
+        If there is no such member, or it is damaged or too large.
     """
     with damage(path):
         info = archive.getinfo(name)
         require(info.file_size, path, name)
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise DataLossError(f"{path}: {name} is compressed in a way that is not read ({info.compress_type})")
-        made = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - the caller closes it
+        is_stored = info.compress_type == zipfile.ZIP_STORED
+        made = open(path, "rb", buffering=0) if is_stored else tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
         try:
-            with archive.open(info) as file:
-                size = 0
-                while size <= info.file_size and (data := file.read(1 << 20)):
-                    made.write(data)
-                    size += len(data)
+            size, start = 0, 0
+            with archive.open(info) as packed:  # which checks the checksum, too
+                while size <= info.file_size and (data := packed.read(1 << 20)):
+                    size += len(data) if is_stored else made.write(data)
             if size != info.file_size:
                 raise DataLossError(f"{path}: {name} has {size} bytes, not the {info.file_size} that are announced")
-            made.seek(0)
+            if is_stored:  # behind its name and what else is said of it a second time
+                if not os.path.sameopenfile(made.fileno(), archive.fp.fileno()):  # type: ignore[union-attr]
+                    raise DataLossError(f"{path}: another file has taken its place while it was read")
+                made.seek(info.header_offset + 26)
+                start = info.header_offset + 30 + sum(struct.unpack("<HH", made.read(4)))
+            made.seek(start)
+            return Part(made, start, size)
         except BaseException:
             made.close()
             raise
-        return made
 
 
 _left: ContextVar[tuple[Any, list[int]] | None] = ContextVar("left", default=None)

@@ -88,7 +88,7 @@ def record(data: bytes) -> bytes:
     16
     """
     length = struct.pack("<Q", len(data))
-    return length + _TAIL.pack(masked_crc32c(length)) + data + _TAIL.pack(masked_crc32c(data))
+    return b"".join((length, _TAIL.pack(masked_crc32c(length)), data, _TAIL.pack(masked_crc32c(data))))
 
 
 def compression_name(kind: Any) -> str:
@@ -202,7 +202,8 @@ class RecordWriter:
         """Add a record."""
         if self._file is None:
             raise ValueError("the writer is closed")
-        data = record(bytes(record_.encode() if isinstance(record_, str) else record_))
+        held = record_ if type(record_) is bytes else bytes(record_.encode() if isinstance(record_, str) else record_)
+        data = record(held)
         self._file.write(data if self._zip is None else self._zip.compress(data))
 
     def flush(self) -> None:

@@ -16,7 +16,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-from dualgrad.files.fields import CODES, INTEGERS, Field, Repeated
+from dualgrad.files.fields import CODES, INTEGERS, Field, Map
 from dualgrad.files.text_format import lines
 from dualgrad.files.varints import SHORT, read_varint, read_varints, varint, varints
 from engine.runtime.errors import DataLossError
@@ -62,7 +62,8 @@ _CODECS = {
 
 
 def _as_bytes(message: Message) -> bytes:
-    return _prefixed(message.SerializeToString())
+    raw = message.SerializeToString()
+    return (SHORT[len(raw)] if len(raw) < 128 else varint(len(raw))) + raw
 
 
 # ---- messages --------------------------------------------------------------------------------------------------------
@@ -81,6 +82,7 @@ class Message:
     ('089601120161', ['a'])
     """
 
+    __slots__ = ("_values",)
     _values: dict[str, Any]
     _made: ClassVar[Any] = frozenset()
     """The messages inside that are there because somebody looked: they count as soon as they have contents."""
@@ -99,30 +101,31 @@ class Message:
                 part.codec = _CODECS.get(part.kind) or _Codec(_LENGTH, _as_bytes, part.kind.FromString)
                 part.tag = varint(part.number << 3 | (_LENGTH if part.repeated or part.key else part.codec.wire_type))
             field.others = tuple([f.name for f in fields if f.oneof and f.oneof == field.oneof and f is not field])
+            field.write = _writer(field)
         cls.FIELDS = {f.number: f for f in sorted(fields, key=lambda f: f.number)}
         cls.NAMES = {f.name: f for f in cls.FIELDS.values()}
 
     def __init__(self, **fields: Any) -> None:
         # not by `self._values = `: messages are made by the thousand, and `__setattr__` looks at each name
-        self.__dict__["_values"] = {}
+        values: dict[str, Any] = {}
+        _set_values(self, values)
         for name, value in fields.items():
             field = self.NAMES.get(name)
             if field is None:
                 raise ValueError(f'Protocol message {type(self).__name__} has no "{name}" field.')
-            if value is not None:
-                self._init_field(field, value)
-
-    def _init_field(self, field: Field, value: Any) -> None:
-        if field.key:
-            held = getattr(self, field.name)
-            for key, item in value.items():
-                held[key] = field.kind(**item) if field.is_message and isinstance(item, dict) else item
-        elif field.repeated:
-            self._values[field.name] = Repeated(field, value)
-        elif field.is_message:
-            field.store(self, field.item(value))
-        else:
-            setattr(self, field.name, value)
+            if value is None:
+                continue
+            if field.repeated:
+                values[name] = field.held(value)
+            elif field.key:
+                made = values[name] = Map(field)
+                made.update(value)
+                if not field.plain.issuperset(map(type, made.values())):
+                    made |= {k: field.kind(**v) for k, v in made.items() if field.is_message and isinstance(v, dict)}
+            else:
+                values[name] = value if type(value) is field.kind else field.item(value)
+                if len(values) > 1:
+                    field.store(self, values[name])
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_") and name not in self.NAMES:
@@ -153,7 +156,7 @@ class Message:
 
     def ListFields(self) -> list[tuple[Field, Any]]:
         """The fields that are present, with their values."""
-        return [(f, self._values[f.name]) for f in self.FIELDS.values() if self._present(f)]
+        return [(f, getattr(self, f.name)) for f in self.FIELDS.values() if self._present(f)]
 
     def ClearField(self, name: str) -> None:
         """Remove a field."""
@@ -162,7 +165,7 @@ class Message:
     def Clear(self) -> None:
         """Remove everything."""
         self.__dict__.clear()
-        self.__dict__["_values"] = {}
+        _set_values(self, {})
 
     def CopyFrom(self, other: Any) -> None:
         """Become equal to another message of the class."""
@@ -198,16 +201,12 @@ class Message:
 
     def SerializeToString(self, deterministic: bool = True) -> bytes:
         """The message as bytes, fields by number, entries of maps by key."""
-        out, values = list[bytes](), self._values
-        for name in values if len(values) == 1 else self.NAMES:
-            field, value = self.NAMES[name], values.get(name)
-            if value is None or not self._present(field):
-                continue
-            if field.repeated or field.key:
-                _write(out, field, value)
-            else:
-                out += (field.tag, field.codec.encode(value))
-        return b"".join((*out, *self._unknown))
+        values = self._values
+        if len(values) == 1 and not self._unknown:
+            ((name, value),) = values.items()
+            return self.NAMES[name].write(self, value)
+        parts = [field.write(self, values[name]) for name, field in self.NAMES.items() if name in values]
+        return b"".join((*parts, *self._unknown))
 
     def ByteSize(self) -> int:
         """How many bytes it takes."""
@@ -267,6 +266,9 @@ class Message:
     __repr__ = __str__
 
 
+_set_values = vars(Message)["_values"].__set__
+
+
 def fields_of(data: Any) -> Iterator[tuple[int, int, Any, Any]]:
     """The fields of a message as they stand: number, wire type, contents (an int or a view of bytes), whole field."""
     view = memoryview(data)
@@ -298,22 +300,32 @@ def _copied(x: Any) -> Any:
     return copy.deepcopy(x) if isinstance(x, Message) else x
 
 
-def _write(out: list[bytes], field: Field, value: Any) -> None:
-    """Write the values of a repeated field, or the entries of a map by key."""
+def _writer(field: Field) -> Callable[[Message, Any], bytes]:
+    """A function that gives a field of a message as bytes: what is there of it, the entries of a map by key."""
     tag, codec = field.tag, field.codec
-    if field.key:
-        first, second = field.parts
-        for key in sorted(value):
-            entry = first.tag + first.codec.encode(key) + second.tag + second.codec.encode(value[key])
-            out += (tag, _prefixed(entry))
-    elif codec.wire_type == _LENGTH:
-        for item in value:
-            out += (tag, codec.encode(item))
-    elif codec.code:
-        out += (tag, _prefixed(struct.pack(f"<{len(value)}{codec.code}", *value)))
-    else:
+    encode = codec.encode
+
+    def entries(message: Message, value: Any) -> bytes:
+        (first, code), (second, code_item) = [(part.tag, part.codec.encode) for part in field.parts]
+        return b"".join([tag + _prefixed(first + code(k) + second + code_item(value[k])) for k in sorted(value)])
+
+    def one_by_one(message: Message, value: Any) -> bytes:
+        return tag + encode(value[0]) if len(value) == 1 else b"".join([tag + encode(item) for item in value])
+
+    def packed(message: Message, value: Any) -> bytes:
+        if not value:
+            return b""
+        if codec.code:
+            return tag + _prefixed(value if type(value) is bytes else bytes(field.held(value)))
         many = len(value) >= _LONG and field.kind != "sint64"
-        out += (tag, _prefixed(varints(value) if many else b"".join(map(codec.encode, value))))
+        return tag + _prefixed(varints(value) if many else b"".join(map(encode, value)))
+
+    def single(message: Message, value: Any) -> bytes:
+        return tag + encode(value) if message._present(field) else b""
+
+    if field.repeated:
+        return one_by_one if codec.wire_type == _LENGTH else packed
+    return entries if field.key else single
 
 
 def _read(message: Message, field: Field, wire_type: int, raw: Any) -> None:
@@ -350,7 +362,7 @@ def _read_one(field: Field, wire_type: int, raw: Any) -> Any:
 def _unpacked(field: Field, raw: Any) -> list[Any]:
     kind, codec = field.kind, field.codec
     if codec.code:
-        return list(struct.unpack(f"<{len(raw) // _WIDTH[codec.wire_type]}{codec.code}", raw))
+        return field.unpacked(raw)
     if len(raw) < _LONG or kind == "sint64":
         values, at = [], 0
         while at < len(raw):

@@ -92,6 +92,20 @@ def test_damaged_examples_and_bytes_are_refused() -> None:
         tape_api.io.decode_raw(3, tape_api.int32)
 
 
+@pytest.mark.parametrize("before", [0, 16])
+def test_names_need_not_be_text(before: int) -> None:
+    others, io = [example(1)] * before, tape_api.io
+    assert example(2).count(b"label") == 1
+    damaged = example(2).replace(b"label", b"l\xffbel")
+    assert io.parse_example([*others, damaged], {"x": io.FixedLenFeature([2], "float32")})["x"].shape == [before + 1, 2]
+    asked = io.parse_example([*others, damaged], {"label": io.FixedLenFeature([], "int64", -7)})["label"]
+    assert asked[-1] == -7
+    with pytest.raises(tape_api.errors.DataLossError, match="Example"):
+        io.parse_example([*others, damaged[:-1]], {"x": io.FixedLenFeature([2], "float32")})
+    with pytest.raises(tape_api.errors.DataLossError):
+        tape_api.train.Example.FromString(damaged)
+
+
 def test_many_examples_are_read_as_each_alone() -> None:
     io, train, rng = tape_api.io, tape_api.train, np.random.default_rng(0)
     made = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,9 +28,12 @@ message Everything {
   oneof side { int32 left = 16; string right = 17; }
 }
 message Part { int32 number = 1; }
+message Several {
+  repeated int64 a = 1; repeated uint32 b = 2; repeated fixed32 c = 3; repeated float d = 4; repeated bytes e = 5;
+}
 """,
 )
-Everything, Part = vars()["Everything"], vars()["Part"]
+Everything, Part, Several = vars()["Everything"], vars()["Part"], vars()["Several"]
 
 
 @given(st.integers(0, 2**64 - 1))
@@ -281,3 +285,35 @@ def test_fields_have_their_numbers(ours: str, where: str) -> None:
         theirs = descriptor.fields_by_name[field.name]
         assert theirs.number == field.number
         assert theirs.is_repeated == (field.repeated or field.key is not None)
+
+
+def test_values_are_what_they_are_before_somebody_looks() -> None:
+    values: dict[str, Any] = {
+        "a": [1, True, -(2**63)],
+        "b": [2**32 - 1],
+        "c": np.array([7]),
+        "d": [0.1, 1e39],
+        "e": [b"x"],
+    }
+    made, looked_at = Several(**values), Several(**values)
+    for message in (looked_at, Several.FromString(made.SerializeToString())):
+        assert [message.a, message.b, message.c, message.e] == [[1, 1, -(2**63)], [2**32 - 1], [7], [b"x"]]
+        assert message.d == [float(np.float32(0.1)), np.inf]
+        assert message == made
+    values["a"].append(5)
+    looked_at.d.append(0.5)
+    looked_at.c.extend([1, 2])
+    assert looked_at != made
+    made.d.append(0.5)
+    made.c.extend([1, 2])
+    assert looked_at == made and made.ListFields()[2][1] == [7, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [{"a": [2**63]}, {"a": [1.0]}, {"b": [-1]}, {"b": [2**32]}, {"c": [2**32]}, {"c": np.array([-1])}, {"d": ["1"]},
+     {"d": np.ones((1, 2))}, {"e": [b"x", "y"]}],
+)  # fmt: skip
+def test_values_that_do_not_fit_are_refused_when_a_message_is_made(bad: Any) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        Several(**bad)

@@ -54,8 +54,7 @@ def test_a_graph_pickles_as_its_program() -> None:
         assert [one.fun([3.0], at) for one in at_variable] == [27.0, 27.0]
         assert [one.jac([3.0], at).tolist() for one in at_variable] == [[18.0], [18.0]]
     again = pickle.loads(sent)
-    for one, two in zip(wanted, (again.fun(at, 5.0), again.jac(at, 5.0), again.hess(at, 5.0)), strict=True):
-        np.testing.assert_array_equal(one, two)
+    np.testing.assert_equal(wanted, (again.fun(at, 5.0), again.jac(at, 5.0), again.hess(at, 5.0)))
 
 
 def test_what_cannot_be_pickled_says_so() -> None:

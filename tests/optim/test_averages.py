@@ -16,6 +16,28 @@ from tests.support import assert_same_bits
 VALUES = [2.0, -1.0, 0.5, 4.0]
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_large_averages_are_moved_where_they_lie(dtype: Any) -> None:
+    drawn = np.random.default_rng(0)
+    w, average, weight = v2.Variable(np.zeros(50_001, dtype)), optim.ExponentialMovingAverage(0.75), dtype(0.25)
+    average.apply([w])
+    average.apply([w])
+    place = average.average(w)._tensor._array.ctypes.data  # type: ignore[union-attr]
+    expected = w.numpy()
+    for _ in range(3):
+        w.assign(drawn.standard_normal(50_001).astype(dtype))
+        average.apply([w])
+        expected = expected - (expected - w.numpy()) * weight
+        assert_same_bits([average.average(w).numpy()], [expected])  # type: ignore[union-attr]
+    assert average.average(w)._tensor._array.ctypes.data == place  # type: ignore[union-attr]
+    kept = average.average(w).read_value()  # type: ignore[union-attr]
+    v2.function(lambda: average.apply([w]))()
+    average.apply([w])
+    assert_same_bits([kept.numpy()], [expected])
+    again = expected - (expected - w.numpy()) * weight
+    assert_same_bits([average.average(w).numpy()], [again - (again - w.numpy()) * weight])  # type: ignore[union-attr]
+
+
 def test_values() -> None:
     w = v2.Variable(1.0, name="w")
     average = optim.ExponentialMovingAverage(0.75)

@@ -153,8 +153,7 @@ def test_several_variables_of_other_shapes_and_dtypes() -> None:
     v, c = run(tape_api)
     minimize(lambda: loss(tape_api, v, c))
     assert graph[0].dtype == np.float32
-    for g, t in zip(graph, (v.numpy(), c.numpy()), strict=True):
-        np.testing.assert_array_equal(g, t)
+    np.testing.assert_equal(graph, (v.numpy(), c.numpy()))
     np.testing.assert_allclose(graph[0], 0.0, atol=1e-5)
     np.testing.assert_allclose(graph[1], 4.0, atol=1e-5)
 

@@ -65,8 +65,7 @@ def test_early_stopping_goes_back_to_the_best_weights() -> None:
     stop = CALLBACKS.EarlyStopping(patience=2, restore_best_weights=True)
     history = fit(net, Given(), stop)
     assert history.epoch == [0, 1, 2, 3] and (stop.stopped_epoch, stop.best_epoch, stop.best) == (3, 1, 3.0)
-    for a, b in zip(net.get_weights(), seen[1], strict=True):
-        np.testing.assert_array_equal(a, b)
+    np.testing.assert_equal(net.get_weights(), seen[1])
 
 
 def test_learning_rates() -> None:
@@ -140,8 +139,7 @@ def test_weights_are_saved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     for epoch, (_, weights) in enumerate(seen):
         again = model()
         again.load_weights(str(tmp_path / f"w-{epoch + 1:02d}"))
-        for a, b in zip(again.get_weights(), weights, strict=True):
-            np.testing.assert_array_equal(a, b)
+        np.testing.assert_equal(again.get_weights(), weights)
     loss, weights = min(seen, key=lambda one: one[0])
     again = model()
     again.load_weights(str(tmp_path / "best"))
@@ -235,8 +233,7 @@ def test_training_goes_on_where_it_was_cut_off(tmp_path: Any, double: bool) -> N
     again = _small_model()
     second = again.fit(**data, callbacks=[tf.keras.callbacks.BackupAndRestore(backup)])
     assert second.epoch == [3] and second.history["loss"] == history.history["loss"][3:]
-    for a, b in zip(again.get_weights(), whole.get_weights(), strict=True):
-        np.testing.assert_array_equal(a, b)
+    np.testing.assert_equal(again.get_weights(), whole.get_weights())
     assert not backup.exists()
 
 

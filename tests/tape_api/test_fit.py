@@ -123,8 +123,7 @@ def test_averages_of_weights_count_at_the_end_of_fit() -> None:
     model.compile(optimizer, "mse")
     model.fit(np.ones((4, 2)), np.zeros((4, 1)), batch_size=2, epochs=2, shuffle=False, verbose=0)
     averages = [average.numpy() for _, name, average in optimizer.kept_slots() if name == "average"]
-    for weight, average in zip(model.get_weights(), averages, strict=True):
-        np.testing.assert_array_equal(weight, average)
+    np.testing.assert_equal(model.get_weights(), averages)
 
 
 def test_older_train_steps_feed_the_mean_of_the_loss() -> None:

@@ -34,8 +34,7 @@ def test_of_arguments_of_what_is_computed_of_variables_and_of_constants() -> Non
 
     found = three_calls(slopes, tf.constant(x_value))
     expected = [[4.0, 8.0], [8.0, 16.0], 18.0, [9.0, 9.0], 3.0, 10.0]
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one, other)
+    np.testing.assert_equal(found, expected)
     assert "as a program" in slopes.explain()
 
 
