@@ -178,7 +178,7 @@ class Look:
             return x.__name__, self.at(x.__self__)
         if isinstance(x, types.FunctionType):
             return self._function(x)
-        if _is_ours(type(x).__module__) and hasattr(x, "python_function"):
+        if is_ours(type(x).__module__) and hasattr(x, "python_function"):
             return Same(x), *map(self.at, self._parts_of(_OF_TRACED, x))
         if _is_known(x):
             return Same(x)
