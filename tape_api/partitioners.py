@@ -6,6 +6,7 @@ from typing import Any
 
 from engine.core.dtypes import as_dtype, string
 from engine.core.tensor_shape import TensorShape
+from engine.runtime.faces import Shown
 
 
 def _along(shape: Any, axis: int, parts: int) -> list[int]:
@@ -21,7 +22,7 @@ def _known(shape: Any) -> list[int]:
     return [int(d) for d in dims if d is not None]
 
 
-class Partitioner:
+class Partitioner(Shown):
     """Base of the partitioners: called with a shape and a dtype, they give the number of parts along each axis."""
 
     def __call__(self, shape: Any, dtype: Any, axis: int = 0) -> list[int]:
