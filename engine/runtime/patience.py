@@ -16,7 +16,7 @@ _outermost = threading.Lock()
 
 @contextmanager
 def patience(what: str) -> Iterator[None]:
-    """As a decorator or in ``with``: if it takes seconds, the last line of a terminal says what is being done."""
+    """Say on the last line of a terminal what is being done, if it takes seconds: a decorator, or for ``with``."""
     seen = not getattr(sys.stderr, "closed", True) and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     if not seen or not _outermost.acquire(blocking=False):
         yield
