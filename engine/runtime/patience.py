@@ -1,4 +1,4 @@
-"""What a terminal says while something takes long that seldom does: a first call, which plans and compiles."""
+"""A line on a terminal while something takes long that seldom does: a first call, which plans and compiles."""
 
 from __future__ import annotations
 
