@@ -6,7 +6,7 @@
 # make bench    all timings, beside TensorFlow, JAX and the other peers, and the report on them: report/bench.html
 # make peers    the comparisons with real TensorFlow
 # make docs     the site: build/site/index.html
-# make migrations   docs/migrations-in-full.md: whole migrations, from record to comparison
+# make migrations   docs/migrations/tape: what the programs beside it are converted to
 # make fuzz N=1000 [SEED=0] [JOBS=2]   random programs, each in several ways that must agree; what fails is shrunk
 # make fuzz-changes N=10000 [SEED=0]     one thing is changed between two calls: nothing kept may outlive it
 # make fuzz-files N=10000 [SEED=0]       files of every format that is read, damaged: each must say so, soon, in small memory

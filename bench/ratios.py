@@ -174,13 +174,7 @@ def as_terminal(results: Sequence[Result]) -> str:
 
 
 def as_document(results: Sequence[Result]) -> list[str]:
-    """The same in Markdown, part by part; sizes of one problem below each other."""
+    """The same in Markdown, without the single problems."""
     found = rows(results)
-    if not found:
-        return []
     said = " ".join(sentences(found))
-    return [
-        as_markdown([MEDIANS, *medians(found)], words=1),
-        *([said] if said else []),
-        as_markdown([HEAD, *map(cells, found)], words=3),
-    ]
+    return [as_markdown([MEDIANS, *medians(found)], words=1), *([said] if said else [])] if found else []

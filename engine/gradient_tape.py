@@ -107,7 +107,7 @@ class GradientTape(Shown, NotCopied, TapeDerivatives):
         self._tape = kind(watch_accessed_variables, strict)
         self._spent = False
 
-    def _shown(self) -> dict[str, Any]:
+    def _facts_(self) -> dict[str, Any]:
         state = "recording" if self._tape.is_recording else "spent" if self._spent else "stopped"
         return {"state": state, "operations": len(self._tape.nodes), "persistent": self._persistent}
 

@@ -425,10 +425,10 @@ class Graph(Shown, NotCopied, Contexts):
 
         return svg(folded(self.nodes))
 
-    def _shown(self) -> dict[str, Any]:
+    def _facts_(self) -> dict[str, Any]:
         return {"operations": len(self.nodes), "variables": len(self.get_collection_ref(GraphKeys.GLOBAL_VARIABLES))}
 
-    def _picture(self) -> str:
+    def _picture_(self) -> str:
         try:
             return self.svg()
         except InvalidArgumentError:

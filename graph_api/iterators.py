@@ -24,6 +24,7 @@ from engine.core.trace import placeholder
 from engine.core.value import boxed
 from engine.core.variable import variable_handle
 from engine.runtime.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
+from engine.runtime.faces import Shown
 from graph_api.convert import convert_to_tensor
 from graph_api.flow import one_by_one
 from graph_api.graph import get_default_graph
@@ -161,7 +162,7 @@ next_of_handle = nondifferentiable(
 )
 
 
-class Iterator:
+class Iterator(Shown):
     """Goes through a data set: `get_next` gives tensors, another element in each run.
 
     When there are no more elements a run raises OutOfRangeError.

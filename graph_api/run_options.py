@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from dualgrad.frontend.session_options import ConfigProto as ConfigProto  # noqa: PLC0414 - given on
@@ -12,7 +13,7 @@ from dualgrad.frontend.session_options import OptimizerOptions as OptimizerOptio
 from engine.runtime.errors import UnimplementedError
 
 
-class RunOptions:
+class RunOptions(SimpleNamespace):
     """Options of one run.
 
     Parameters
@@ -31,24 +32,14 @@ class RunOptions:
     FULL_TRACE: ClassVar[int] = 3
 
     def __init__(self, trace_level: int = 0, timeout_in_ms: int = 0, **others: Any) -> None:
-        self.trace_level = trace_level
-        self.timeout_in_ms = timeout_in_ms
-        self.__dict__.update(others)
+        super().__init__(trace_level=trace_level, timeout_in_ms=timeout_in_ms, **others)
 
 
-class RunMetadata:
+class RunMetadata(SimpleNamespace):
     """The description that a run gives of itself. Runs are not traced here, so that its parts stay empty."""
 
     def __init__(self) -> None:
-        self.step_stats = StepStats()
-        self.partition_graphs: list[Any] = []
-
-
-class StepStats:
-    """The times of the parts of a run: none."""
-
-    def __init__(self) -> None:
-        self.dev_stats: list[Any] = []
+        super().__init__(step_stats=SimpleNamespace(dev_stats=[]), partition_graphs=[])
 
 
 def check(options: Any, metadata: Any) -> None:

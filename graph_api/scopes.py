@@ -13,6 +13,7 @@ from engine.core.aval import compatible, normalize_shape
 from engine.core.dtypes import DType, as_dtype, float32
 from engine.core.operands import Array
 from engine.core.value import Value
+from engine.runtime.faces import Shown
 from graph_api import initial_values
 from graph_api.graph import Graph, get_default_graph
 from graph_api.graph_keys import VARIABLE_SCOPES, GraphKeys
@@ -52,7 +53,7 @@ def _graph_of_values(values: Any) -> Graph:
     return get_default_graph()
 
 
-class VariableScope:
+class VariableScope(Shown):
     """A scope that `get_variable` goes by: a prefix, whether to share, and defaults.
 
     Attributes

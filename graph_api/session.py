@@ -87,7 +87,7 @@ class Session(Shown, NotCopied):
         self._contexts: list[Any] = []
         self._closed = False
 
-    def _shown(self) -> dict[str, Any]:
+    def _facts_(self) -> dict[str, Any]:
         return {"graph": repr(self.graph), "closed": self._closed}
 
     # ---- running -----------------------------------------------------------------------------------------------------

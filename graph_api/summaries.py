@@ -26,6 +26,7 @@ from engine.core.dtypes import string
 from engine.core.kinds import nondifferentiable
 from engine.core.value import boxed
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
+from engine.runtime.faces import Shown
 from graph_api.convert import convert_to_tensor
 from graph_api.flow import one_by_one
 from graph_api.graph import Graph, get_default_graph
@@ -283,7 +284,7 @@ merge_summary, merge_all_summaries = merge, merge_all
 # ---- files -----------------------------------------------------------------------------------------------------------
 
 
-class FileWriter:
+class FileWriter(Shown):
     """Writes summaries and graphs to an event file, which TensorBoard shows.
 
     Parameters

@@ -14,12 +14,11 @@ from engine.core.variable import Variable
 from engine.ops.arithmetic import minimum
 from engine.ops.compare import cast
 from engine.runtime.commit import commit_computing, exclusively
-from engine.runtime.faces import Shown
 from optim.schedules import as_tensor
 from optim.slots import Slots, Stateful, assign_all, graph_of, locks_of
 
 
-class ExponentialMovingAverage(Shown, Stateful):
+class ExponentialMovingAverage(Stateful):
     """Keeps exponentially decaying averages of variables: ``average -= (1 - decay) * (average - variable)``.
 
     Parameters

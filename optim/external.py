@@ -28,6 +28,7 @@ from engine.jacobian.planning.plan import Options
 from engine.jacobian.views.evaluations import Derived, Evaluations, Make, Recorded
 from engine.jacobian.views.for_scipy import SciPyFunction
 from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.faces import Shown
 from engine.symbolic import gradients
 from optim.slots import assign_all, graph_of
 
@@ -119,7 +120,7 @@ def minimize(
     return result
 
 
-class ScipyOptimizerInterface:
+class ScipyOptimizerInterface(Shown):
     """TensorFlow 1's ``tf.contrib.opt.ScipyOptimizerInterface``: a SciPy method that minimizes a loss of a graph.
 
     Parameters

@@ -36,7 +36,6 @@ from engine.ops.gather import gather
 from engine.ops.indexed_slices import IndexedSlices
 from engine.runtime.cache import Cache
 from engine.runtime.commit import exclusively
-from engine.runtime.faces import Shown
 from engine.symbolic import gradients
 from optim.callables import evaluated, flat, recorded_gradients
 from optim.closed_step import MOST_STEPS, ClosedStep, Hypers, computed, step_for
@@ -63,7 +62,7 @@ from optim.slots import MAKING, Done, Slots, Stateful, as_step, assign_all, fill
 _VERSION_1 = {"_lr": "learning_rate", "_beta1": "beta_1", "_beta2": "beta_2"}
 
 
-class Optimizer(Shown, Stateful, UserProtocol):
+class Optimizer(Stateful, UserProtocol):
     """Base of the optimizers: gradients of a loss, and steps along them.
 
     A new algorithm is a subclass with `update`, its `hyperparameters` as attributes, and `initial_slots` if it keeps
@@ -138,7 +137,7 @@ class Optimizer(Shown, Stateful, UserProtocol):
             return getattr(self, public)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def _shown(self) -> dict[str, Any]:
+    def _facts_(self) -> dict[str, Any]:
         # a user's subclass may set an attribute when it likes; a tensor's contents are left alone
         values = {n: getattr(self, f"_{n}", getattr(self, n, None)) for n in self.hyperparameters}
         plain = (bool, int, float, str, type(None), LearningRateSchedule)

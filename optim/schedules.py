@@ -27,6 +27,7 @@ from engine.ops.compare import cast, cast_like, equal, less, less_equal, where
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.explog import exp, log, pow
 from engine.ops.trig import cos
+from engine.runtime.faces import Shown
 from engine.runtime.public_names import named
 
 
@@ -43,7 +44,7 @@ def _like_first(first: Any, *others: Any) -> list[Any]:
     return [start, *[cast_like(as_tensor(x), start) for x in others]]
 
 
-class LearningRateSchedule:
+class LearningRateSchedule(Shown):
     """Base of the schedules. Derive from it and define ``__call__(step)`` for one of your own."""
 
     def __call__(self, step: Any) -> Operand:

@@ -24,6 +24,7 @@ from engine.ops.indexed_slices import IndexedSlices
 from engine.runtime.collector import uncollected
 from engine.runtime.commit import Lock, commit, exclusively, in_order
 from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.faces import Shown
 from engine.runtime.public_names import methods_of
 from optim.pairs import whole
 
@@ -100,7 +101,7 @@ MAKING = (Lock(),)
 """The lock held by whoever makes slots: two threads that make their first steps at once share what they make."""
 
 
-class Slots:
+class Slots(Shown):
     """Variables that accompany variables, by name.
 
     Examples
@@ -170,7 +171,7 @@ class Slots:
 
 
 @methods_of("Optimizer")
-class Stateful:
+class Stateful(Shown):
     """Base of what keeps variables between steps: optimizers, transforms, averages. Checkpoints hold these variables.
 
     They know a slot by its variable and name, whatever the order in which slots were made.

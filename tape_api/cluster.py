@@ -11,6 +11,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from engine.runtime.faces import Shown
+
 
 class ClusterSpec:
     """Jobs, and the addresses of their tasks.
@@ -101,7 +103,7 @@ class ClusterSpec:
         return f"ClusterSpec({dict(sorted(self.as_dict().items()))})"
 
 
-class ClusterResolver:
+class ClusterResolver(Shown):
     """Base of what says which cluster there is. A subclass defines `cluster_spec` and `master`."""
 
     task_type: str | None = None

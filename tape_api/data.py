@@ -36,6 +36,7 @@ from engine.runtime.errors import (
     OutOfRangeError,
     of_users_function,
 )
+from engine.runtime.faces import Shown
 from tape_api import data_experimental as experimental
 from tape_api import random
 from tape_api.tensor import TensorSpec, convert_to_tensor
@@ -273,7 +274,7 @@ class _While(Stage):
         return source.choosing(Lasting(items))
 
 
-class DatasetIterator:
+class DatasetIterator(Shown):
     """Goes through a data set once."""
 
     def __init__(self, dataset: Dataset) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 from dualgrad.platform import replicas
 from engine.core import nest
 from engine.core.detach import effect
+from engine.runtime.faces import Shown
 from tape_api.cluster import ClusterResolver, ClusterSpec, SimpleClusterResolver
 from tape_api.library import root as tf
 from tape_api.tensor import convert_to_tensor
@@ -54,7 +55,7 @@ class InputContext(NamedTuple):
         return global_batch_size // self.num_replicas_in_sync
 
 
-class ReplicaContext:
+class ReplicaContext(Shown):
     """A replica, as the function that runs in it sees it."""
 
     def __init__(self, strategy: Strategy) -> None:
@@ -95,7 +96,7 @@ def _op(reduce_op: Any) -> ReduceOp:
         raise ValueError(f"`reduce_op` must be ReduceOp.SUM or ReduceOp.MEAN, got {reduce_op!r}") from None
 
 
-class Strategy:
+class Strategy(Shown):
     """One replica on one device.
 
     Parameters
@@ -239,7 +240,7 @@ class CommunicationImplementation(Enum):
     NCCL = "NCCL"
 
 
-class CommunicationOptions:
+class CommunicationOptions(Shown):
     """How several workers would communicate; with one, nothing of it matters.
 
     Raises
@@ -366,7 +367,7 @@ def in_cross_replica_context() -> bool:
     return _current.replica is None and _current.strategy is not None
 
 
-class CrossDeviceOps:
+class CrossDeviceOps(Shown):
     """How values would cross devices, if there were several."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

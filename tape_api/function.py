@@ -328,7 +328,7 @@ class Function(Shown, Generic[P, R]):
         """How often the Python code ran to be recorded."""
         return sum(function._recorded for function in self._all())
 
-    def _shown(self) -> dict[str, Any]:
+    def _facts_(self) -> dict[str, Any]:
         name = _name(self.python_function)
         return {"name": name, "state": repr(self.explain().partition("\n")[0].removeprefix(f"{name} "))}
 

@@ -9,6 +9,7 @@ import numpy as np
 from dualgrad.keras.layers.base import is_symbolic
 from engine.core.dtypes import int32
 from engine.ops.compare import cast
+from engine.runtime.faces import Shown
 from tape_api import random
 from tape_api.tensor import convert_to_tensor
 from tape_api.variable import Variable
@@ -17,7 +18,7 @@ _LIMIT = 2**31 - 2
 """Keras draws with the remainders of its seeds."""
 
 
-class SeedGenerator:
+class SeedGenerator(Shown):
     """Seeds for functions of a seed, another one each time.
 
     Parameters

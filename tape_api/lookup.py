@@ -13,6 +13,7 @@ from engine.core.dtypes import DType, as_dtype, bool_, float32, float64, int32, 
 from engine.core.operands import Operand
 from engine.core.value import dtype_of
 from engine.runtime.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from engine.runtime.faces import Shown
 from tape_api.ragged import RaggedTensor
 from tape_api.sparse import SparseTensor
 from tape_api.tensor import constant, convert_to_tensor
@@ -21,7 +22,7 @@ _KEYS = (string, int32, int64)
 _VALUES = (*_KEYS, float32, float64, bool_)
 
 
-class KeyValueTensorInitializer:
+class KeyValueTensorInitializer(Shown):
     """Keys and their values, as tensors.
 
     Parameters
@@ -45,7 +46,7 @@ class KeyValueTensorInitializer:
         return keys.ravel().tolist(), values.ravel().tolist()
 
 
-class _Lookup:
+class _Lookup(Shown):
     """Base of the tables: what is found for keys of any shape, and for the values of sparse and ragged ones."""
 
     key_dtype: DType

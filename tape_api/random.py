@@ -39,6 +39,7 @@ from engine.ops.joining import stack
 from engine.ops.philox import RESERVED
 from engine.ops.random import Draw
 from engine.runtime.commit import Lock, exclusively
+from engine.runtime.faces import Shown
 from tape_api.library import public
 from tape_api.tensor import convert_to_tensor, wrapped
 from tape_api.variable import Variable
@@ -459,7 +460,7 @@ fold_in = public(sampling.stateless_fold_in, "fold_in")
 _ALGORITHMS = (None, 1, 3, "philox", "auto_select")
 
 
-class Generator:
+class Generator(Shown):
     """A source of random numbers with a state of its own. Make one with `from_seed`.
 
     It gives the numbers of TensorFlow's generator with the Philox algorithm. Its state is a variable, which a

@@ -20,6 +20,7 @@ from engine.core.dtypes import string
 from engine.core.eager import EagerTensor
 from engine.core.value import Value
 from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.faces import Shown
 from tape_api.tensor import convert_to_tensor
 
 
@@ -33,7 +34,7 @@ class _Current(threading.local):
 _current = _Current()
 
 
-class SummaryWriter:
+class SummaryWriter(Shown):
     """Writes summaries to an event file; make one with `create_file_writer`."""
 
     def __init__(self, events: EventFileWriter) -> None:

@@ -12,11 +12,12 @@ from engine.core.dtypes import DType, as_dtype
 from engine.core.eager import EagerTensor
 from engine.core.tensor_shape import TensorShape
 from engine.runtime.errors import InvalidArgumentError, OutOfRangeError, ShapeError
+from engine.runtime.faces import Shown
 from tape_api.library import root as tf
 from tape_api.tensor import convert_to_tensor
 
 
-class TensorArray:
+class TensorArray(Shown):
     """A list of tensors of one dtype.
 
     Parameters

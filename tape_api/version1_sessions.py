@@ -17,6 +17,7 @@ from dualgrad.frontend.eager_scopes import name_scope
 from engine.core.dtypes import as_dtype, bool_, float32, string
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import Value
+from engine.runtime.faces import Shown
 from tape_api import random
 from tape_api.printing import print_
 from tape_api.tensor import constant, convert_to_tensor
@@ -55,7 +56,7 @@ def make_one_shot_iterator(dataset: Any) -> Any:
 # ---- sessions and variables ------------------------------------------------------------------------------------------
 
 
-class Session:
+class Session(Shown):
     """A session without a graph, such as programs make to set options of devices.
 
     Parameters

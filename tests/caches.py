@@ -1,4 +1,4 @@
-"""All caches of the product, read from its source: ``python -m tests.caches > docs/caches.md`` renews the page.
+"""All caches of the product, read from its source: ``python -m tests.caches`` renews the table in docs/caches.md.
 
 A cache is made by `engine.runtime.cache.Cache`, which says what it is keyed by, or by `cached`, whose key is all
 arguments of a function that depends on nothing else. Whatever else holds things between calls stands in `OTHERS`, with
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -97,7 +96,6 @@ OTHERS: dict[str, dict[str, str]] = {
         "tape_api/autodiff.py": "_tangents",
         "tape_api/checkpoint.py": "_kept _parts",
         "tape_api/restored.py": "_matched _objects _of_keras",
-        "tape_api/saved_model/functions.py": "_items",
         "tape_api/saved_model/loading.py": "_concrete",
         "tape_api/saved_model/saving.py": "_of_functions _written",
         "tape_api/tracing.py": "_differs _handles _outside",
@@ -268,48 +266,14 @@ def excused() -> set[tuple[str, str]]:
 
 
 def page() -> str:
-    """The page."""
-    lines = [HEAD, "| what | keyed by | where |", "|---|---|---|"]
+    """The page: what is written there by hand, and the table."""
+    lines = [PAGE.read_text().partition(MARK)[0] + MARK, "| what | keyed by | where |", "|---|---|---|"]
     mine = {(k.name, k.key, k.module) for k in caches() if k.kind == "Cache"}
-    lines += [f"| {name} | {key} | `{module}` |" for name, key, module in sorted(mine)]
-    lines += [FUNCTIONS, "| function | its arguments | where |", "|---|---|---|"]
-    own = sorted({(k.name, k.key, k.module) for k in caches() if k.kind == "cached"})
-    lines += [f"| `{name}` | {key.replace('nothing', 'none')} | `{module}` |" for name, key, module in own]
-    return "\n".join([*lines, FOR_GOOD, *_for_good(), ""])
+    return "\n".join([*lines, *[f"| {name} | {key} | `{module}` |" for name, key, module in sorted(mine)], ""])
 
 
-def _for_good() -> Iterator[str]:
-    of = {(k.module, k.name): k.key for k in found() if k.kind in _FOREVER}
-    yield "| function | its arguments | where |"
-    yield "|---|---|---|"
-    for (module, name), key in sorted(of.items(), key=lambda item: (item[0][1], item[0][0])):
-        yield f"| `{name}` | {key.replace('nothing', 'none')} | `{module}` |"
-
-
-HEAD = """# Caches
-
-Whatever is kept between calls is keyed by everything that its answer depends on. What cannot be keyed is not kept. This
-page is made from the source (`python -m tests.caches > docs/caches.md`). A test fails when the page is stale, and when
-something is kept that is not listed. `engine.cache_info()` says what the caches hold, `engine.clear_caches()` empties
-them. `make fuzz-changes` looks for an answer that has outlived what it was made of.
-
-A cache forgets what has not been used for longest when it is full. One that belongs to an object is forgotten with it.
-
-The last point of a `for_scipy` object belongs to a thread. It is used again if the point, the arguments, and all that
-the function sees compare equal: arrays and numbers by their contents, variables by what they hold. A function that uses
-objects whose state cannot be told is evaluated again for each derivative; `fun_and_jac` evaluates it once for both.
-A tensor stays as it is and is not compared: large data that a function uses costs least as one (`tf.constant(data)`).
-With `fixed_pattern=True` the pattern is found once; a number beside it, at another state of what the function sees, is
-an error.
-"""
-FUNCTIONS = """
-## Functions of their arguments alone
-"""
-FOR_GOOD = """
-## Kept as long as the process
-
-What NumPy's and SciPy's loops do, what the machine and the package are, and classes that must be one object each.
-"""
+PAGE = Path(HOME, "docs", "caches.md")
+MARK = "<!-- what follows is written by `python -m tests.caches` -->\n"
 
 if __name__ == "__main__":
-    sys.stdout.write(page())
+    PAGE.write_text(page())

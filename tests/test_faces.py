@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -12,7 +15,9 @@ import pytest
 
 import graph_api
 import tape_api
+from dualgrad.frontend.namespace import listing
 from engine.runtime.faces import pattern_picture
+from engine.runtime.packages import FOLDERS
 from tests.tapes import gradient_in, watching
 
 
@@ -115,14 +120,60 @@ def test_a_pattern_has_a_cell_for_each_entry() -> None:
 
 
 def test_objects_say_what_they_hold() -> None:
-    tf = tape_api
+    tf, old = tape_api, tape_api.compat.v1.train
+    with graph_api.Graph().as_default():
+        graph_api.train.get_or_create_global_step()
+        queue = graph_api.FIFOQueue(3, graph_api.float32)
+        context = graph_api.train.MonitoredSession(hooks=[graph_api.train.StopAtStepHook(last_step=3)])
     for made, said in (
-        (tf.for_ode(lambda t, y: -y, np.ones(3)), r"<SciPyODE y0=float64\(3,\), banded=False>"),
-        (tf.train.Checkpoint(v=tf.Variable(1.0)), r"<Checkpoint parts=1 in all>"),
-        (tf.train.CheckpointManager(tf.train.Checkpoint(), "x", 3), r"<CheckpointManager folder=.*most=3.*>"),
+        (tf.for_ode(lambda t, y: -y, np.ones(3)), r"<SciPyODE function=SciPyFunction, y0=float64\(3,\), banded=False>"),
+        (tf.train.Checkpoint(v=tf.Variable(1.0)), r"<Checkpoint parts=1 in all, v=float32\(\)>"),
+        (tf.train.CheckpointManager(tf.train.Checkpoint(), "x", 3), r"<CheckpointManager checkpoint=.*most=3.*>"),
         (tf.train.ExponentialMovingAverage(0.9), r"<ExponentialMovingAverage decay=0.9.*>"),
         (tf.autodiff.ForwardAccumulator(tf.ones(2), tf.ones(2)), r"<ForwardAccumulator sources=1 in all.*>"),
-        (tf.compat.v1.train.Saver([tf.Variable(1.0)]), r"<Saver .*max_to_keep=5.*variables=1 in all>"),
-        (tf.experimental.scipy.interpolate.CubicSpline(np.arange(5.0), np.arange(5.0)), r"<CubicSpline .*axis=0>"),
+        (old.Saver([tf.Variable(1.0)]), r"<Saver .*max_to_keep=5.*variables=1 in all>"),
+        (
+            tf.experimental.scipy.interpolate.CubicSpline(np.arange(5.0), np.arange(5.0)),
+            r"<CubicSpline x=float64\(5,\), .*>",
+        ),
+        (tf.TensorArray(tf.float32, 3), r"<TensorArray dtype=float32, dynamic_size=False.*>"),
+        (tf.random.Generator.from_seed(1), r"<Generator state_var=int64\(3,\)>"),
+        (tf.keras.initializers.HeNormal(seed=1), r"<HeNormal .*seed=1.*>"),
+        (
+            tf.keras.optimizers.schedules.CosineDecay(0.1, 5),
+            r"CosineDecay\(initial_learning_rate=0.1, .*\)",
+        ),
+        (tf.keras.callbacks.EarlyStopping(patience=3), r"<EarlyStopping monitor='val_loss'.*patience=3.*>"),
+        (tf.keras.callbacks.LearningRateScheduler(double), r"<LearningRateScheduler schedule=double.*>"),
+        (tf.keras.regularizers.L2(0.5), r"<L2 .*l2=0.5>"),
+        (tf.keras.losses.Huber(2.0), r"<Huber name='huber_loss', .*fn=huber.*>"),
+        (tf.distribute.MirroredStrategy(), r"<MirroredStrategy>"),
+        (tf.compat.v1.ConfigProto(allow_soft_placement=True), r"ConfigProto\(gpu_options=.*placement=True\)"),
+        (queue, r"<FIFOQueue dtypes=1 in all, .*capacity=3.*>"),
+        (context, r"<MonitoredSession hooks=1 in all.*stop=False, closed=False, graph=Graph.*>"),
     ):
-        assert re.fullmatch(said, repr(made))
+        assert re.fullmatch(said, repr(made)), repr(made)
+
+
+OURS = [Path(folder).name for folder in FOLDERS]
+
+
+def public_classes(module: ModuleType, seen: set[int]) -> Iterator[type]:
+    """The classes of ours that a front end offers below a name."""
+    for value in [getattr(module, name) for name in listing(module) if not name.startswith("_")]:
+        if isinstance(value, ModuleType) and value.__name__.partition(".")[0] in OURS and id(value) not in seen:
+            seen.add(id(value))
+            yield from public_classes(value, seen)
+        elif inspect.isclass(value) and value.__module__.partition(".")[0] in OURS:
+            yield value
+
+
+@pytest.mark.parametrize("front_end", [graph_api, tape_api])
+def test_every_public_class_says_what_its_objects_are(front_end: ModuleType) -> None:
+    silent = {
+        c.__name__
+        for c in public_classes(front_end, set())
+        if c.__repr__ is object.__repr__ and any(map(inspect.isfunction, vars(c).values()))
+    }
+    # there are no objects of the one, and the other is a file
+    assert silent <= {"Asset", "Inflated"}

@@ -5,9 +5,11 @@ Where TensorFlow's answer is of no use (a NaN where the derivative exists), ours
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -220,3 +222,15 @@ def test_zeros_keep_their_signs_on_every_machine(dtype: Any) -> None:
     second = [f(x, y) for f in (arithmetic.maximum, arithmetic.minimum, by_sign)]
     for found, expected in [(nn.elu(x), x), (nn.selu(x), x), *[(found, y) for found in second]]:
         np.testing.assert_array_equal(np.signbit(array(found)), np.signbit(expected))
+
+
+@pytest.mark.parametrize(
+    "library",
+    ["dualgrad", *(pytest.param(name, marks=pytest.mark.peer) for name in ("autograd", "casadi", "jax", "torch"))],
+)
+def test_the_page_of_kinks_says_what_libraries_give(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip(library)
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[1] / "docs"))
+    kinks = importlib.import_module("kinks")
+    said = next(table for head, table in kinks.kept().items() if head.startswith(kinks.LIBRARIES[library]))
+    assert kinks.column(library) == said

@@ -5,14 +5,17 @@ from __future__ import annotations
 import io
 import re
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import graph_api
 import tape_api as tf
 from dualgrad.platform import progress
+from engine.runtime import patience
 from tests.migrate.in_process import dualgrad
 
 
@@ -107,3 +110,24 @@ def test_an_epoch(terminal: bool, verbose: Any, monkeypatch: pytest.MonkeyPatch)
     else:
         assert "\r" not in said.getvalue()
     assert said.getvalue().replace("\r", "\n").count("Epoch 1/2 - loss: ") == (verbose != 0)
+
+
+def test_what_takes_long_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = Terminal()
+    monkeypatch.setattr(sys, "stderr", said)
+    monkeypatch.setattr(patience, "LONG", 0.01)
+    monkeypatch.setattr(patience, "OFTEN", 0.01)
+    with patience.patience("work"), patience.patience("a part of it"):
+        while len(said.lines) < 2:
+            time.sleep(0.01)
+    assert said.lines[0] == "work - T - Ctrl-C stops it" and "a part" not in said.getvalue()
+    assert said.getvalue().endswith("\r\x1b[K")
+    with pytest.raises(KeyboardInterrupt), patience.patience("work"):
+        raise KeyboardInterrupt
+    monkeypatch.setattr(patience, "_tell", lambda *_: said.write("again"))
+    tf.transforms.grad(lambda x: x * x)(3.0)
+    graph = graph_api.Graph()
+    with graph.as_default(), graph_api.Session() as session:
+        x = graph_api.constant(3.0)
+        assert session.run(graph_api.gradients(x * x, x)) == [6.0]
+    assert "again" in said.getvalue()

@@ -6,6 +6,7 @@ A front end derives its class and says how values, functions and specs are made 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -470,19 +471,13 @@ class DatasetSpec:
         return f"DatasetSpec({self.element_spec}, TensorShape([]))"
 
 
-class Options:
+class Options(SimpleNamespace):
     """Options of data sets, kept for programs that set them: they change speed, not results."""
-
-    def __init__(self) -> None:
-        self.__dict__["_set"] = {}
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        self._set[name] = value
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return self.__dict__["_set"].setdefault(name, Options())
+        return vars(self).setdefault(name, Options())
 
 
 def _require_dataset(name: str, x: Any) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from dualgrad.files import limits
 from dualgrad.frontend.seeds import program_seed
 from engine.core.dtypes import as_dtype, float32, uint8
+from engine.runtime.faces import Shown
 
 SOURCE_URL = "https://storage.googleapis.com/cvdf-datasets/mnist/"
 FILES = {
@@ -23,7 +24,7 @@ FILES = {
 CLASSES = 10
 
 
-class DataSet:
+class DataSet(Shown):
     """Images and labels, handed out in batches.
 
     Parameters

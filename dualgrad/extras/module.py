@@ -13,6 +13,7 @@ import numpy as np
 from dualgrad.frontend import eager_scopes
 from engine.core.dtypes import DType
 from engine.core.variable import Variable
+from engine.runtime.faces import Shown
 
 _CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
 _NOTHING_HELD = frozenset(
@@ -45,7 +46,7 @@ def snake_case(name: str) -> str:
     return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)).lower().lstrip("_")
 
 
-class Module:
+class Module(Shown):
     """Base of objects that hold variables.
 
     Parameters

@@ -19,6 +19,7 @@ from dualgrad.files.text_format import quoted
 from engine.core.dtypes import DType, as_dtype
 from engine.core.operands import Array, Operand
 from engine.runtime.errors import DataLossError, NotFoundError
+from engine.runtime.faces import Shown
 
 STATE_FILE = "checkpoint"
 
@@ -26,7 +27,7 @@ STATE_FILE = "checkpoint"
 # ---- one checkpoint --------------------------------------------------------------------------------------------------
 
 
-class CheckpointReader:
+class CheckpointReader(Shown):
     """The tensors of a checkpoint of either version, with the methods that TensorFlow's reader has.
 
     Parameters

@@ -17,6 +17,7 @@ from typing import IO, Any, ClassVar
 from dualgrad.files import limits
 from dualgrad.files.crc32c import masked_crc32c
 from engine.runtime.errors import DataLossError, InvalidArgumentError, NotFoundError
+from engine.runtime.faces import Shown
 
 _HEAD = struct.Struct("<QI")
 _TAIL = struct.Struct("<I")
@@ -167,7 +168,7 @@ def read_records(path: str | Path, compression: Any = None, partial: bool = Fals
             at, here = at + end - here, end
 
 
-class RecordWriter:
+class RecordWriter(Shown):
     """Writes records to a file.
 
     Parameters

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from engine.runtime.faces import Shown
+
 
 class _Scope(threading.local):
     prefix: str = ""
@@ -18,7 +20,7 @@ def scoped(name: str) -> str:
     return _scope.prefix + name
 
 
-class name_scope:
+class name_scope(Shown):
     """A prefix of the names of variables that are made in it; eager tensors have no names.
 
     Parameters

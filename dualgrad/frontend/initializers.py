@@ -18,9 +18,10 @@ from engine.core.operands import Operand
 from engine.ops.compare import cast
 from engine.ops.filling import eye, fill
 from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.faces import Shown
 
 
-class Initializer:
+class Initializer(Shown):
     """Base: ``initializer(shape, dtype)`` gives the value.
 
     Attributes

@@ -13,6 +13,7 @@ from typing import Any
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.custom import custom_gradient
+from engine.runtime.faces import Shown
 
 Gradient = Callable[..., Any]
 
@@ -21,7 +22,7 @@ _HOMES = ("engine.", "dualgrad.extras.", "graph_api.", "tape_api.")
 _registered: dict[str, Gradient] = {"Identity": lambda op, *gradients: gradients}
 
 
-class RegisterGradient:
+class RegisterGradient(Shown):
     """Decorator that registers a gradient function under a name.
 
     The function is called with the operation and one gradient per output, and returns one gradient per input (None for

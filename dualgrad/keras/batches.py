@@ -12,6 +12,7 @@ from dualgrad.keras.settings import floatx
 from engine.core import nest
 from engine.core.nest import Structure
 from engine.core.value import unmasked
+from engine.runtime.faces import Shown
 
 
 def packed(x: Any, y: Any = None, sample_weight: Any = None) -> Structure[Any]:
@@ -120,7 +121,7 @@ def _parts_of_rows(
         yield packed(*[nest.map_structure(lambda a, r=rows: None if a is None else a[r], part) for part in whole])
 
 
-class Sequence:
+class Sequence(Shown):
     """Base of data sets of a program's own: `__len__` says how many batches there are, `__getitem__` gives one.
 
     Parameters

@@ -17,7 +17,7 @@ from engine.runtime.faces import Shown, as_table
 Logs = dict[str, float]
 
 
-class Callback:
+class Callback(Shown):
     """Base of the callbacks. A subclass defines some of the methods.
 
     Attributes
@@ -108,7 +108,7 @@ class CallbackList:
             getattr(callback, event)(*given)
 
 
-class History(Shown, Callback):
+class History(Callback):
     """The result of `fit`.
 
     Attributes
@@ -122,11 +122,11 @@ class History(Shown, Callback):
         self.history: dict[str, list[float]] = {}
         self.epoch: list[int] = []
 
-    def _shown(self) -> dict[str, Any]:
+    def _facts_(self) -> dict[str, Any]:
         last = {name: f"{values[-1]:.4g}" for name, values in self.history.items() if values}
         return {"epochs": len(self.epoch), **last}
 
-    def _picture(self) -> str:
+    def _picture_(self) -> str:
         rows = [
             (str(epoch + 1), *(f"{values[i]:.4g}" if i < len(values) else "" for values in self.history.values()))
             for i, epoch in enumerate(self.epoch)

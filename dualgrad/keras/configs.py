@@ -12,6 +12,7 @@ import numpy as np
 from engine.core.dtypes import DType
 from engine.core.tensor_shape import TensorShape
 from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.faces import Shown
 
 _PLAIN = (bool, int, float, str, type(None))
 
@@ -59,7 +60,7 @@ class Arguments:
         self.args, self.kwargs = args, kwargs
 
 
-class Configured:
+class Configured(Shown):
     """Base of what is described by the arguments that it was made with."""
 
     _arguments: Arguments

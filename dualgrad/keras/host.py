@@ -19,6 +19,7 @@ from dualgrad.keras.configs import ours
 from dualgrad.keras.symbolic import Symbols
 from engine.core.operands import Operand, Operation
 from engine.core.variable import Variable
+from engine.runtime.faces import Shown
 
 _HOME = "dualgrad.keras"
 
@@ -231,7 +232,7 @@ class Host:
         return value
 
 
-class Bound:
+class Bound(Shown):
     """Base of the shared classes that depend on the mode."""
 
     host: ClassVar[Host]

@@ -9,9 +9,10 @@ from typing import Any
 
 from dualgrad.keras.callbacks import Callback
 from dualgrad.platform.progress import ProgressLine
+from engine.runtime.faces import Shown
 
 
-class Progbar:
+class Progbar(Shown):
     """Writes how far a loop is, and averages of numbers, to standard output.
 
     Parameters

@@ -22,12 +22,11 @@ class LogicalDevice(NamedTuple):
     device_type: str
 
 
-class LogicalDeviceConfiguration:
+class LogicalDeviceConfiguration(NamedTuple):
     """A part of a device: of GPUs, which there are none of here."""
 
-    def __init__(self, memory_limit: Any = None, experimental_priority: Any = None) -> None:
-        self.memory_limit = memory_limit
-        self.experimental_priority = experimental_priority
+    memory_limit: Any = None
+    experimental_priority: Any = None
 
 
 VirtualDeviceConfiguration = LogicalDeviceConfiguration

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from engine.runtime.errors import OutOfRangeError
+from engine.runtime.faces import Shown
 
 
-class Coordinator:
+class Coordinator(Shown):
     """Lets several threads stop together, and hands the error of one on to who waits for them.
 
     Parameters

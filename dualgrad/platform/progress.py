@@ -34,9 +34,9 @@ class ProgressLine:
         self.done, self.began = 0, time.monotonic()
         self._last, self._written = self.began, False
 
-    def step(self, text: str = "") -> None:
-        """One step more is done."""
-        self.done += 1
+    def step(self, text: str = "", count: int = 1) -> None:
+        """One step more is done, or several."""
+        self.done += count
         now = time.monotonic()
         if self.shown and now - self._last >= OFTEN:
             self._write(now, text)

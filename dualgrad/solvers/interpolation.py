@@ -357,7 +357,7 @@ def _bounded(x: Any, knots: Any, name: str) -> Any:
     return as_value(checked_op(x, stop_gradient(x), check=check))
 
 
-class interp1d:
+class interp1d(Shown):
     """A function through points, as `scipy.interpolate.interp1d`.
 
     Parameters
@@ -457,7 +457,7 @@ class interp1d:
         return self._pieces._shaped(gather(self._steps, np.clip(i, 0, n - 1)), static_shape(at, "interp1d"))
 
 
-class RegularGridInterpolator:
+class RegularGridInterpolator(Shown):
     """A function through values on a rectilinear grid, as `scipy.interpolate.RegularGridInterpolator`.
 
     Parameters

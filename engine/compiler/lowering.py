@@ -51,6 +51,7 @@ from engine.ops.creation import identity_like
 from engine.ops.indexing import getitem_back_op, getitem_op
 from engine.ops.joining import stack_op
 from engine.runtime.errors import ShapeError
+from engine.runtime.patience import patience
 from engine.runtime.tuning import TUNING
 
 FOLD_LIMIT, FOLD_TOTAL = TUNING.fold_bytes, 64
@@ -529,6 +530,7 @@ def _key(op: Op, inputs: tuple[int, ...], params: Mapping[str, Any]) -> tuple[An
         return None
 
 
+@patience("compiling a program")
 def lower(
     nodes: Sequence[Node],
     inputs: Sequence[tuple[Any, Aval]],

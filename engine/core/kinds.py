@@ -21,6 +21,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, TypedDict, Unpack
 
@@ -41,6 +42,7 @@ def _every(i: int, params: dict[str, Any]) -> bool:
     return True
 
 
+@dataclass(eq=False)
 class PerOperand(Sequence[Rule]):
     """Rules of an op with any number of operands: ``rules[i](ct, ...)`` calls ``rule(i, ct, ...)``.
 
@@ -49,23 +51,17 @@ class PerOperand(Sequence[Rule]):
     i to the result, or None if it cannot.
     """
 
-    def __init__(
-        self,
-        rule: Callable[..., Any],
-        carries: Callable[[int, dict[str, Any]], bool] = _every,
-        at_once: Callable[..., Callable[[int], Any] | None] | None = None,
-    ) -> None:
-        self._rule = rule
-        self.carries = carries
-        self._at_once = at_once
+    rule: Callable[..., Any]
+    carries: Callable[[int, dict[str, Any]], bool] = _every
+    at_once: Callable[..., Callable[[int], Any] | None] | None = None
 
     def of_many(self, ct: Any, out: Any, operands: Sequence[Any], params: dict[str, Any]) -> Callable[[int], Any]:
         """``rule(i)``, for operands so many that each call should not be told all of them."""
-        quick = None if self._at_once is None else self._at_once(ct, out, *operands, **params)
-        return quick or (lambda i: self._rule(i, ct, out, *operands, **params))
+        quick = None if self.at_once is None else self.at_once(ct, out, *operands, **params)
+        return quick or (lambda i: self.rule(i, ct, out, *operands, **params))
 
     def __getitem__(self, index: Any) -> Any:
-        rule = self._rule
+        rule = self.rule
         return lambda *args, **params: rule(index, *args, **params)
 
     def __len__(self) -> int:

@@ -29,6 +29,7 @@ from engine.executor.refs import Call, Recording, Ref, Root, Row
 from engine.executor.rewrites import REWRITES
 from engine.executor.vocabulary import filled
 from engine.runtime.collector import uncollected
+from engine.runtime.patience import patience
 
 _LARGE = 1 << 20
 """Bytes of what chunks are put together to, from which on a program runs in Python, which computes in its place."""
@@ -101,6 +102,7 @@ class Staged:
         """Run the program, observed, and make a table for arguments that lie so and have these contents."""
         return uncollected(self._observed, arguments, form)
 
+    @patience("compiling a program for the executor")
     def _observed(self, arguments: tuple[Any, ...], form: Any) -> tuple[Any, ...]:
         program = self.plain or self.program
         try:

@@ -152,7 +152,7 @@ def losses(case: Case) -> Iterator[Finding]:
         if id(tracked_value(note.value)) not in search.live | {id(search.source)}:
             continue
         if note.kind == "assigned":
-            if _was_used(case, note.into):
+            if note.into is not None and id(tracked_value(note.into)) in case.search.needed:
                 yield _assigned(case, note.into, Site(note.file, note.line))
         elif note.kind in ("array", "function") or not search.is_connected or _came_back(case, note.value):
             yield _left(case, note)
@@ -183,10 +183,6 @@ def _left(case: Case, note: Detached) -> Finding:
 
 def _assigned(case: Case, variable: Any, site: Site | None, node: Node | None = None) -> Finding:
     return case.finding("assigned", node, site, variable=repr(getattr(variable, "name", "Variable")))
-
-
-def _was_used(case: Case, variable: Any) -> bool:
-    return variable is not None and id(tracked_value(variable)) in case.search.needed
 
 
 def no_path(case: Case) -> Finding:

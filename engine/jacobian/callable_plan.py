@@ -72,12 +72,12 @@ class JacobianPlan(Shown):
         """From the sources to the blocks."""
         return self._closed.program
 
-    def _shown(self) -> dict[str, Any]:
+    def _facts_(self) -> dict[str, Any]:
         shapes = " ".join(f"{rows}x{columns}" for row in self.plan.shapes for rows, columns in row)
         entries = sum(b.nnz for row in self.plan.blocks for b in row if isinstance(b, Scattered))
         return {"blocks": shapes, "format": self._format, "seeds": self.plan.seeds, "entries": entries or "all"}
 
-    def _picture(self) -> str:
+    def _picture_(self) -> str:
         blocks = [b for row in self.plan.blocks for b in row if isinstance(b, Scattered)]
         rows = [np.repeat(np.arange(b.shape[0]), np.diff(b.indptr)) for b in blocks]
         return "".join(pattern_picture(r, b.indices, b.shape) for r, b in zip(rows, blocks, strict=True))

@@ -183,7 +183,7 @@ def _eigh_vjp(ct: Any, out: Any, x: Any) -> Operand:
     values, vectors = out
     turns, (shown,) = _turns(values, ct[0], [(vectors, ct[1])])
     inner = inverse_gaps(values) * matmul(shown, ct[1], adjoint_a=True) + turns
-    total = spectral(ct[0], x, values, vectors) + _from_basis(shown, inner)
+    total = spectral(ct[0], x, values, vectors) + matmul(shown, matmul(inner, shown, adjoint_b=True))
     return triangle(_hermitian(total), lower=True, diagonal=0.5)
 
 
@@ -192,10 +192,6 @@ def _eigh_jvp(t: Any, out: Any, x: Any) -> tuple[Operand, ...]:
     whole = _hermitian(_half_lower(t))
     inner = matmul(vectors, matmul(whole, vectors), adjoint_a=True)
     return spectral_part(whole, x, values, vectors), matmul(vectors, inverse_gaps(values) * inner)
-
-
-def _from_basis(vectors: Any, inner: Any) -> Operand:
-    return matmul(vectors, matmul(inner, vectors, adjoint_b=True))
 
 
 eigh_op = of_matrices(

@@ -245,10 +245,6 @@ def _slogdet_kernel(x: Any) -> tuple[Operand, ...]:
     return _with_nan(sign, x), _with_nan(logarithm.astype(x.dtype), x)
 
 
-def _slogdet_abstract(x: Aval) -> tuple[Aval, Aval]:
-    return (scalar_abstract("slogdet")(x),) * 2
-
-
 def _slogdet_vjp(ct: Any, out: Any, x: Any) -> Operand:
     factor = ct[1]
     if dtype_of(x).is_complex:
@@ -268,7 +264,7 @@ def _slogdet_jvp(t: Any, out: Any, x: Any) -> tuple[Operand, ...]:
 slogdet_op = of_matrices(
     "slogdet_op",
     _slogdet_kernel,
-    _slogdet_abstract,
+    lambda x: (scalar_abstract("slogdet")(x),) * 2,
     vjp=_slogdet_vjp,
     jvp=_slogdet_jvp,
     results=(0, 0),

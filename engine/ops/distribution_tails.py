@@ -51,10 +51,6 @@ def _normal_near(c: Any, x: Any) -> Any:
     return x * np.sum(density * _WEIGHTS, -1)
 
 
-def _normal_density(x: Any) -> Operand:
-    return exp(_log_density(x))
-
-
 log_folded = real_elementwise(
     "log_folded",
     typed_kernel(lambda c, x: -0.5 * np.square(x - c) + elementary.log1p(elementary.exp(-2 * c * x))),
@@ -291,7 +287,7 @@ skew_normal = real_elementwise(
     "skew_normal",
     typed_kernel(_skew_normal),
     (
-        lambda out, x, a: 2 * _normal_density(x) * ndtr(a * x),
+        lambda out, x, a: 2 * exp(_log_density(x)) * ndtr(a * x),
         lambda out, x, a: -exp(-0.5 * square(x) * (1 + square(a))) / (math.pi * (1 + square(a))),
     ),
     args=("x", "a"),

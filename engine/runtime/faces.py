@@ -18,7 +18,7 @@ class Shown:
     Examples
     --------
     >>> class Point(Shown):
-    ...     def _shown(self):
+    ...     def _facts_(self):
     ...         return {"x": 1, "y": 2}
     >>> Point()
     <Point x=1, y=2>
@@ -26,22 +26,22 @@ class Shown:
 
     __slots__ = ()
 
-    def _shown(self) -> Mapping[str, Any]:
+    def _facts_(self) -> Mapping[str, Any]:
         """The facts that are said, by name: some attributes, of arrays dtype and shape, of groups how many."""
-        facts = [(name.strip("_"), _fact(value)) for name, value in self.__dict__.items()]
+        facts = [(name.strip("_"), _fact(value)) for name, value in vars(self).items()]
         return dict([fact for fact in facts if fact[1]][:8])
 
-    def _picture(self) -> str:
+    def _picture_(self) -> str:
         """A picture beneath the table, in HTML; none by default."""
         return ""
 
     def __repr__(self) -> str:
-        said = ", ".join(f"{name}={value}" for name, value in self._shown().items())
-        return f"<{type(self).__name__} {said}>"
+        said = ", ".join(f"{name}={value}" for name, value in self._facts_().items())
+        return f"<{type(self).__name__}{' ' * bool(said)}{said}>"
 
     def _repr_html_(self) -> str:
-        rows = [(name, str(value)) for name, value in self._shown().items()]
-        return f"<div><b>{escape(type(self).__name__)}</b>{as_table(rows)}{self._picture()}</div>"
+        rows = [(name, str(value)) for name, value in self._facts_().items()]
+        return f"<div><b>{escape(type(self).__name__)}</b>{as_table(rows)}{self._picture_()}</div>"
 
 
 def _fact(value: Any) -> str:
@@ -49,9 +49,14 @@ def _fact(value: Any) -> str:
         return repr(value)[:80]
     if isinstance(value, (list, tuple, dict, set)):
         return f"{len(value)} in all" if value else ""
+    if isinstance(value, Shown):
+        return type(value).__name__
+    if hasattr(value, "as_numpy_dtype"):
+        return str(value.name)
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
-    known = isinstance(shape, tuple) and dtype is not None and not callable(dtype)
-    return f"{getattr(dtype, 'name', dtype)}{shape}" if known else ""
+    if shape is None or dtype is None or callable(shape) or callable(dtype):
+        return str(getattr(value, "__name__", ""))
+    return f"{getattr(dtype, 'name', dtype)}{shape}"
 
 
 def as_table(rows: Iterable[Iterable[str]], head: Iterable[str] = ()) -> str:

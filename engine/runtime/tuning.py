@@ -2,14 +2,13 @@
 
 Three kinds. *Costs* are seconds; the planner compares Jacobians by them, and only their ratios matter. *Thresholds* say
 from where on something pays. *Limits* bound memory. All are the same everywhere: plans and the order in which numbers
-are added depend on them, and so last bits do. docs/tuning-constants.md is made from the record.
+are added depend on them, and so last bits do. docs/tuning.md says what that means.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import Field, dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field
 
 
 def _about(unit: str, what: str, source: str) -> Mapping[str, str]:
@@ -345,20 +344,6 @@ class Tuning:
             "bytes", "up to which they save values of exponentials and the like, which memory is slower than", _TRIED
         ),
     )
-
-
-def table() -> str:
-    """The record as a table in Markdown."""
-    rows = [f"| `{f.name}` | {_number(f.default)} | {_said(f)} |" for f in fields(Tuning)]
-    return "\n".join(["| constant | default | unit | what it says | source |", "|---|--:|---|---|---|", *rows])
-
-
-def _number(x: Any) -> str:
-    return f"{x:g}" if isinstance(x, float) else str(x)
-
-
-def _said(one: Field[Any]) -> str:
-    return " | ".join(one.metadata[key] for key in ("unit", "what", "source"))
 
 
 TUNING = Tuning()

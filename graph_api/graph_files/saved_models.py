@@ -12,6 +12,7 @@ from dualgrad.files.checkpoints import exists
 from dualgrad.files.graph_protos import MetaGraphDef, SavedModel, SignatureDef, TensorInfo
 from dualgrad.files.tensors import OF_NAME, shape_proto
 from engine.runtime.errors import InvalidArgumentError, NotFoundError
+from engine.runtime.faces import Shown
 from graph_api.graph_files.meta_graphs import export_meta_graph, with_elements, with_saver
 from graph_api.graph_files.reading import message_from
 from graph_api.graph_keys import GraphKeys
@@ -171,7 +172,7 @@ def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any])
 # ---- writing ---------------------------------------------------------------------------------------------------------
 
 
-class SavedModelBuilder:
+class SavedModelBuilder(Shown):
     """Writes a saved model: one meta graph with its variables, and any number of further ones.
 
     Parameters

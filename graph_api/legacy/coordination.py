@@ -9,13 +9,14 @@ from typing import Any
 
 from dualgrad.platform.coordination import Coordinator
 from engine.runtime.errors import CancelledError, OutOfRangeError
+from engine.runtime.faces import Shown
 from graph_api.defaults import get_default_session
 from graph_api.graph import get_default_graph
 
 QUEUE_RUNNERS = "queue_runners"
 
 
-class QueueRunner:
+class QueueRunner(Shown):
     """Fills a queue from threads, one for each operation.
 
     Parameters

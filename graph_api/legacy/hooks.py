@@ -12,6 +12,7 @@ import numpy as np
 import graph_api as tf
 from dualgrad.files.protos import SessionLog, Summary, SummaryValue
 from dualgrad.platform import logging
+from engine.runtime.faces import Shown
 from graph_api.graph import get_default_graph
 from graph_api.session import Session
 from graph_api.summaries import FileWriter, FileWriterCache
@@ -35,7 +36,7 @@ class SessionRunValues(NamedTuple):
     run_metadata: Any = None
 
 
-class SessionRunContext:
+class SessionRunContext(Shown):
     """The run, as far as a hook knows it."""
 
     def __init__(self, original_args: SessionRunArgs, session: Session) -> None:
@@ -48,7 +49,7 @@ class SessionRunContext:
         self.stop_requested = True
 
 
-class SessionRunHook:
+class SessionRunHook(Shown):
     """Base of hooks. Override what is of interest."""
 
     def begin(self) -> None:
@@ -70,7 +71,7 @@ class SessionRunHook:
 # ---- hooks -----------------------------------------------------------------------------------------------------------
 
 
-class SecondOrStepTimer:
+class SecondOrStepTimer(Shown):
     """Says every so many steps, or seconds, that it is time."""
 
     def __init__(self, every_secs: float | None = None, every_steps: int | None = None) -> None:
@@ -285,7 +286,7 @@ class SummarySaverHook(SessionRunHook):
             self._writer.flush()
 
 
-class CheckpointSaverListener:
+class CheckpointSaverListener(Shown):
     """Is told of the checkpoints that a `CheckpointSaverHook` saves. Override what is of interest."""
 
     def begin(self) -> None:

@@ -18,6 +18,7 @@ from engine.core.value import boxed
 from engine.ops import gather, shape
 from engine.ops.filling import range as range_of
 from engine.runtime.errors import InvalidArgumentError, OutOfRangeError
+from engine.runtime.faces import Shown
 from graph_api import sampling
 from graph_api.convert import convert_to_tensor
 from graph_api.flow import one_by_one, py_func
@@ -353,7 +354,7 @@ class _Reading:
         self.number = 0
 
 
-class ReaderBase:
+class ReaderBase(Shown):
     """Reads records of the files whose names a queue has."""
 
     def __init__(self, name: str) -> None:

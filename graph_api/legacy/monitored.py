@@ -15,6 +15,7 @@ import graph_api as tf
 from dualgrad.platform.coordination import Coordinator
 from engine.core.operands import Operand
 from engine.runtime.errors import OutOfRangeError, UnimplementedError
+from engine.runtime.faces import Shown
 from graph_api.graph import get_default_graph
 from graph_api.graph_keys import GraphKeys
 from graph_api.legacy.coordination import start_queue_runners
@@ -31,7 +32,7 @@ from graph_api.session import Session
 from graph_api.training import get_or_create_global_step
 
 
-class Scaffold:
+class Scaffold(Shown):
     """The parts that a session needs to begin: how to initialize its variables, and what saves them."""
 
     def __init__(
@@ -53,7 +54,7 @@ class Scaffold:
         return self
 
 
-class ChiefSessionCreator:
+class ChiefSessionCreator(Shown):
     """Makes a session whose variables are restored from a checkpoint, if there is one, or else initialized."""
 
     def __init__(
@@ -127,7 +128,7 @@ def telling(hook: Any, method: str, *args: Any) -> Any:
     return getattr(hook, method)(*args)
 
 
-class MonitoredSession:
+class MonitoredSession(Shown):
     """A session that tells hooks of its runs, and stops when one of them, or the data, says so.
 
     Parameters

@@ -21,6 +21,7 @@ from engine.core.dtypes import as_dtype, bool_, int32
 from engine.core.kinds import nondifferentiable
 from engine.core.value import boxed
 from engine.runtime.errors import CancelledError, InvalidArgumentError, OutOfRangeError
+from engine.runtime.faces import Shown
 from graph_api.convert import convert_to_tensor
 from graph_api.flow import one_by_one
 from graph_api.graph import get_default_graph
@@ -198,7 +199,7 @@ queue_is_closed = nondifferentiable(
 # ---- queues ----------------------------------------------------------------------------------------------------------
 
 
-class QueueBase:
+class QueueBase(Shown):
     """Base of the queues; see `FIFOQueue`."""
 
     def __init__(self, capacity: int, dtypes: Any, shapes: Any, names: Any, name: str) -> None:

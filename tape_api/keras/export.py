@@ -8,6 +8,7 @@ from typing import Any
 
 from dualgrad.keras.layers import Layer
 from engine.core import nest
+from engine.runtime.faces import Shown
 from tape_api.function import Function, function
 from tape_api.keras.signatures import signature_of
 from tape_api.tensor import TensorSpec
@@ -22,7 +23,7 @@ class _Archive:
         """Marks it as an object that may be saved."""
 
 
-class ExportArchive:
+class ExportArchive(Shown):
     """Collects functions of layers and models, and writes them as a SavedModel.
 
     Examples

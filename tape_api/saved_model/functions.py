@@ -279,25 +279,6 @@ class RestoredFunction:
         return f"<RestoredFunction {self.__name__}{self.parameters}>"
 
 
-class Signatures(Mapping[str, RestoredConcreteFunction]):
-    """The signatures of a model by name. They cannot be changed."""
-
-    def __init__(self, items: Mapping[str, RestoredConcreteFunction]) -> None:
-        self._items = dict(items)
-
-    def __getitem__(self, key: str) -> RestoredConcreteFunction:
-        return self._items[key]
-
-    def __iter__(self) -> Any:
-        return iter(self._items)
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __repr__(self) -> str:
-        return f"Signatures({self._items})"
-
-
 # ---- arguments -------------------------------------------------------------------------------------------------------
 
 

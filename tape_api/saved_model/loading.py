@@ -6,6 +6,7 @@ import inspect
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from engine.core.detach import effect
 from engine.core.dtypes import as_dtype
 from engine.core.eager import EagerTensor
 from engine.runtime.errors import DataLossError, InvalidArgumentError, NotFoundError, UnimplementedError
-from tape_api.saved_model.functions import Restored, RestoredConcreteFunction, RestoredFunction, Signatures
+from tape_api.saved_model.functions import Restored, RestoredConcreteFunction, RestoredFunction
 from tape_api.saved_model.structures import NotRead, decoded
 from tape_api.variable import Variable
 
@@ -162,8 +163,8 @@ class _Objects:
                 self._objects[number] = self._function(node)
         self._hold()
         root = self._objects[0]
-        if isinstance(root, Loaded) and not isinstance(vars(root).get("signatures"), Signatures):
-            root.signatures = Signatures({})  # type: ignore[attr-defined]
+        if isinstance(root, Loaded) and not isinstance(vars(root).get("signatures"), MappingProxyType):
+            root.signatures = MappingProxyType({})  # type: ignore[attr-defined]
         return root
 
     def _made(self, number: int, node: SavedObject, kind: str | None) -> Any:
@@ -249,7 +250,7 @@ class _Objects:
             parts = {edge.local_name: part(edge.node_id) for edge in node.children}
             if kind == "signature_map":
                 functions = {k: v for k, v in parts.items() if isinstance(v, RestoredConcreteFunction)}
-                self._objects[number] = Signatures(functions)
+                self._objects[number] = MappingProxyType(functions)
             else:
                 self._objects[number] = _LISTS[kind](parts)
             pending.discard(number)

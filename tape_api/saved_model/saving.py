@@ -30,6 +30,7 @@ from engine.core import nest
 from engine.core.detach import effect
 from engine.core.tape import active
 from engine.core.value import Value
+from engine.runtime.faces import Shown
 from tape_api.checkpoint import tensors_of_objects
 from tape_api.concrete import ConcreteFunction
 from tape_api.function import Function, Method, function
@@ -53,11 +54,11 @@ _KINDS: dict[Any, str] = {
 _INIT = "__saved_model_init_op"
 
 
-class SaveOptions:
+class SaveOptions(Shown):
     """Options of `save`, accepted for compatibility."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.given = args, kwargs
+        vars(self).update(kwargs)
 
 
 class LoadOptions(SaveOptions):

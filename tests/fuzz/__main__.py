@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 # threads of the BLAS take longer to start than products of this size; NumPy reads this when it is imported
@@ -16,6 +17,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # what each pass leaves of a program is checked
 os.environ.setdefault("DUALGRAD_VERIFY", "1")
 
+from dualgrad.platform.progress import progress
 from engine.compiler import lowering
 from engine.compiler.passes import columns, narrowing
 from tests.fuzz import rows
@@ -77,13 +79,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, resource.getrlimit(resource.RLIMIT_DATA)[1]))
     start, done, failures = time.monotonic(), 0, []
     results = _results(blocks, given.jobs)
-    for count, found in results:
-        done += count
-        failures += found
-        if sys.stderr.isatty():
-            sys.stderr.write(f"\r{done}/{given.n}, {len(failures)} failures ")
-        if time.monotonic() - start > 60 * given.minutes:
-            break
+    with progress("fuzz", given.n) as line, suppress(KeyboardInterrupt):
+        for count, found in results:
+            done += count
+            failures += found
+            line.step(f"{len(failures)} failures", count)
+            if time.monotonic() - start > 60 * given.minutes:
+                break
     results.close()
     elapsed = max(time.monotonic() - start, 1e-9)
     rate = f"{done} programs in {elapsed:.0f} s, {done / elapsed:.0f} a second; {len(failures)} failures"

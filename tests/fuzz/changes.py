@@ -33,6 +33,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
+from dualgrad.platform.progress import progress
 from dualgrad.solvers import traced
 from engine.runtime.cache import clear_caches
 from tests.fuzz import kept_graphs, kept_training
@@ -224,13 +225,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="go on for at most so long")
     given = parser.parse_args(arguments)
     start, done, stale = time.monotonic(), 0, Counter[tuple[str, str, str]]()
-    for count, found in steps(given.n, given.seed, only=given.only, seconds=60 * given.minutes):
-        done += count
-        for each in found:
-            if not stale[each[:3]]:
-                sys.stdout.write(f"{each}\n")
-                sys.stdout.flush()
-            stale[each[:3]] += 1
+    with progress("fuzz", given.n) as line, suppress(KeyboardInterrupt):
+        for count, found in steps(given.n, given.seed, only=given.only, seconds=60 * given.minutes):
+            done += count
+            line.step(f"{stale.total()} stale answers", count)
+            for each in found:
+                if not stale[each[:3]]:
+                    line.clear()
+                    sys.stdout.write(f"{each}\n")
+                    sys.stdout.flush()
+                stale[each[:3]] += 1
     seconds = time.monotonic() - start
     sys.stdout.write(f"{done} changes in {seconds:.0f} s; {stale.total()} stale answers of {len(stale)} kinds\n")
     return 1 if stale else 0

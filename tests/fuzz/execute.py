@@ -289,7 +289,7 @@ def _run(session: Any, nodes: Results, feeds: Any, begin: Callable[[], None]) ->
 @contextmanager
 def some_passes(seed: int) -> Iterator[None]:
     """Some of the passes that programs are compiled with."""
-    defaults = lower.__kwdefaults__
+    defaults = lower.__wrapped__.__kwdefaults__  # type: ignore[attr-defined]
     rng = random.Random(seed)
     every = list(defaults["passes"])
     kind = rng.randrange(4)

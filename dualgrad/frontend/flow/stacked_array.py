@@ -15,11 +15,12 @@ from engine.core.operands import Operand
 from engine.core.trace import constant_value
 from engine.ops import arithmetic, compare, filling, gather, joining, scatter, shape
 from engine.runtime.errors import DTypeError, InvalidArgumentError, UnimplementedError
+from engine.runtime.faces import Shown
 from engine.runtime.public_names import methods_of
 
 
 @methods_of("TensorArray")
-class StackedArray:
+class StackedArray(Shown):
     """An array of tensors. Use what `write` returns, and pass it on as a loop variable of `while_loop`.
 
     Parameters

@@ -115,26 +115,25 @@ Dense = Whole | Stacked | Beside
 Block = Dense | Scattered | None
 
 
+@dataclass(eq=False)
 class Decompression:
     """The blocks for given ends and sweeps.
 
     Targets and sources consist of index maps `rows` and `columns`; the patterns are those of their groups.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        rows: Sequence[IndexMap],
-        columns: Sequence[IndexMap],
-        targets: Sequence[Group],
-        sources: Sequence[Group],
-        patterns: list[list[Pattern]],
-        sweeps: Sequence[PlannedSweep],
-    ) -> None:
-        self.path, self.rows, self.columns = path, rows, columns
-        self.targets, self.sources, self.patterns, self.sweeps = targets, sources, patterns, sweeps
-        # that all sweeps give
-        self._numbers = 2 * sum([one.count * path.size(slot) for one in sweeps for slot in one.reads])
+    path: Path
+    rows: Sequence[IndexMap]
+    columns: Sequence[IndexMap]
+    targets: Sequence[Group]
+    sources: Sequence[Group]
+    patterns: list[list[Pattern]]
+    sweeps: Sequence[PlannedSweep]
+
+    @property
+    def _numbers(self) -> int:
+        """Those that all sweeps give."""
+        return 2 * sum([one.count * self.path.size(slot) for one in self.sweeps for slot in one.reads])
 
     def block(self, i: int, j: int, sparse_only: bool) -> Block:
         """The block of target i and source j; None if it is zero."""

@@ -38,6 +38,7 @@ from engine.linearity import not_linear
 from engine.runtime.cache import Cache
 from engine.runtime.errors import InvalidArgumentError
 from engine.runtime.lazy_scipy import sparse
+from engine.runtime.patience import patience
 from engine.runtime.tuning import TUNING
 
 MODES = ("auto", "forward", "reverse")
@@ -220,6 +221,7 @@ class _Candidate:
         return f"{self.why}: {seeds}"
 
 
+@patience("planning a Jacobian")
 def _made(path: Path, options: Options, sparsity: Any) -> Plan:
     complex_ends = any(path.values[slot].dtype.is_complex for slot in path.connected_ends)
     rule = not_linear(path.nodes, options.mode == "forward")

@@ -181,7 +181,7 @@ class SciPyFunction(Shown):
         self._views: dict[Any, SciPyFunction] = {}
         self.counts = {"fun": 0, "jac": 0, "hess": 0, "hessp": 0}
 
-    def _shown(self) -> dict[str, Any]:
+    def _facts_(self) -> dict[str, Any]:
         return {"arguments": self.x0.size, "format": self._format, "evaluations": self.counts}
 
     def __getstate__(self) -> dict[str, Any]:

@@ -105,20 +105,8 @@ def _of_gamma(arguments: Arguments) -> dict[str, Any]:
     return _tails(arguments, igamma, igammac, log_igamma, log_igammac)
 
 
-def _of_inverse_gamma(arguments: Arguments) -> dict[str, Any]:
-    return _tails(arguments, igammac, igamma, log_igammac, log_igamma)
-
-
-def _of_beta(arguments: Arguments) -> dict[str, Any]:
-    return _tails(arguments, betainc, betaincc, log_betainc, log_betaincc)
-
-
 def _of_beta_prime(arguments: Arguments) -> dict[str, Any]:
     return _tails(arguments, beta_prime_cdf, beta_prime_sf, log_beta_prime_cdf, log_beta_prime_sf)
-
-
-def _of_erf(arguments: Arguments) -> dict[str, Any]:
-    return _tails(arguments, erf, erfc, log_erf, log_erfc)
 
 
 def _of_erfc(arguments: Arguments) -> dict[str, Any]:
@@ -152,7 +140,7 @@ _OF_NORMAL = {
     "halfnorm": Distribution(
         (),
         lambda x: 0.5 * math.log(2 / math.pi) - 0.5 * x * x,
-        **_of_erf(lambda x: (x * _ROOT_HALF,)),
+        **_tails(lambda x: (x * _ROOT_HALF,), erf, erfc, log_erf, log_erfc),
         support=positive,
     ),
     "lognorm": Distribution(
@@ -319,7 +307,7 @@ _OF_GAMMA = {
     "invgamma": Distribution(
         ("a",),
         lambda x, a: -(a + 1.0) * np.log(x) - lgamma(a) - 1.0 / x,
-        **_of_inverse_gamma(lambda x, a: (a, 1.0 / x)),
+        **_tails(lambda x, a: (a, 1.0 / x), igammac, igamma, log_igammac, log_igamma),
         ppf=lambda q, a: 1.0 / _special("gammainccinv", a, q),
         isf=lambda q, a: 1.0 / _special("gammaincinv", a, q),
         support=positive,
@@ -392,7 +380,7 @@ _OF_BETA = {
     "beta": Distribution(
         ("a", "b"),
         lambda x, a, b: log_of_power1p(b - 1.0, -x) + log_of_power(a - 1.0, x) - _betaln(a, b),
-        **_of_beta(lambda x, a, b: (a, b, x)),
+        **_tails(lambda x, a, b: (a, b, x), betainc, betaincc, log_betainc, log_betaincc),
         ppf=lambda q, a, b: _special("betaincinv", a, b, q),
         isf=lambda q, a, b: beta_isf(a, b, q),
         support=unit,

@@ -159,10 +159,6 @@ def _from_one(*_: Any) -> Any:
     return 1.0, None
 
 
-def _negative(*_: Any) -> Any:
-    return None, 0.0
-
-
 def _far_below(x: Any, term: Any) -> Any:
     """A logarithm, minus infinity for infinite x."""
     return where(np.equal(x, np.inf), -x, term)
@@ -208,7 +204,7 @@ POSITIVE_HALF = {
         logcdf=lambda x, c: -((-x) ** c),
         sf=lambda x, c: one_minus_exp(-((-x) ** c)),
         logsf=lambda x, c: log_weibull(c * np.log(-x)),
-        support=_negative,
+        support=lambda *_: (None, 0.0),
     ),
     "invweibull": Distribution(
         ("c",),

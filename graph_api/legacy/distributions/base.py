@@ -7,6 +7,7 @@ from typing import Any
 
 import graph_api as tf
 from engine.core.tensor_shape import TensorShape
+from engine.runtime.faces import Shown
 from graph_api.tensor import Tensor
 
 FULLY_REPARAMETERIZED = "FULLY_REPARAMETERIZED"
@@ -131,7 +132,7 @@ def kl_divergence(distribution_a: Any, distribution_b: Any, allow_nan_stats: boo
     )
 
 
-class RegisterKL:
+class RegisterKL(Shown):
     """Decorator: the formula of `kl_divergence` for two classes."""
 
     def __init__(self, dist_cls_a: type, dist_cls_b: type) -> None:

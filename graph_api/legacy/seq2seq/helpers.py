@@ -10,6 +10,7 @@ import graph_api as tf
 from engine.core import nest
 from engine.core.operands import Operand
 from engine.core.value import shape_of
+from engine.runtime.faces import Shown
 from graph_api.tensor import GraphShape, Tensor
 
 Embedding = Callable[[Any], Any]
@@ -28,7 +29,7 @@ def _vector(name: str, argument: str, x: Any) -> Tensor:
     return tensor
 
 
-class Helper:
+class Helper(Shown):
     """Base of helpers: `initialize`, `sample` and `next_inputs`."""
 
     batch_size: Any
