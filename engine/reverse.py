@@ -39,7 +39,6 @@ from engine.runtime.tuning import TUNING
 
 _COMPLEX = frozenset([np.dtype(np.complex64), np.dtype(np.complex128)])
 _MANY = TUNING.joint_operands
-"""Operands of an op from which on a rule for all of them at once pays."""
 
 
 def reverse(

@@ -212,7 +212,6 @@ def reshape_like(x: Any, ref: Any, **lead: int) -> Operand:
 
 
 _FEW = TUNING.nan_elements
-"""Elements up to which a product is the quickest reduction."""
 
 
 def has_nan(x: Any) -> bool:

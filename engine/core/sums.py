@@ -13,10 +13,7 @@ from engine.runtime.extension import extension
 from engine.runtime.tuning import TUNING
 
 _LEAST = TUNING.sum_elements
-"""Elements of one sum's rows from which on they are added in blocks. Not of the whole stack: whatever part of a stack
-is summed, each sum is made in the same way."""
 _MOST = TUNING.sum_rows
-"""Rows in a block."""
 _SHORT, _PAYS = 8, 256
 """Elements of a row from which on NumPy adds up several at a time; rows from which on columns are added faster."""
 _TYPES = {np.dtype(t) for t in (np.float32, np.float64)}

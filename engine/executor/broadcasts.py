@@ -19,13 +19,9 @@ from engine.runtime.cache import cached
 from engine.runtime.tuning import TUNING
 
 _SHORT = TUNING.row_elements
-"""Elements of an inner loop from which on it is long enough."""
 _LONG = TUNING.repeat_elements
-"""Elements that an inner loop is given in place of few."""
 _LEAST = TUNING.repeat_times
-"""Repetitions from which on it pays to make them."""
 _LARGE = TUNING.group_large
-"""Bytes of an array from which on its long lines go tile by tile."""
 _NEAR = 1 << 3
 """Places that lie next to one another from which on a call goes through these, not through more that lie apart."""
 _IN_PLACES = instead_of(1, 1)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.op import Op
-from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, opaque_if
+from engine.executor.hidden import Hidden, Writer, actual_of, opaque_if
 from engine.executor.loops import same_bits
 from engine.executor.vocabulary import filled, matmul, write
 from engine.ops.conv import conv_data_op, conv_filters_op, conv_op
@@ -47,8 +47,7 @@ def _alike(op: Op, rows: Callable[..., Any], recorder: Writer, *operands: Any, w
 
 
 def _dims(sizes: Any) -> tuple[int, ...]:
-    if isinstance(sizes, Hidden) and sizes.ref.root.kind != "constant":
-        raise Opaque
+    opaque_if(isinstance(sizes, Hidden) and sizes.ref.root.kind != "constant")
     return as_dims(actual_of(sizes))
 
 

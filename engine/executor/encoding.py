@@ -29,11 +29,8 @@ from engine.runtime.tuning import TUNING
 
 _ALIGN = 64
 _POOLED = TUNING.buffer_bytes
-"""Bytes of a block from which on it is taken from the pool for each run."""
 _LARGE = TUNING.pool_least
-"""Bytes of a result from which on the pool allocates it."""
 _RELEASE = TUNING.release_elements
-"""Elements in a stretch of rows from which on other threads may run meanwhile."""
 
 
 class Fixed(tuple[Any]):

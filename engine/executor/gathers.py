@@ -16,7 +16,7 @@ import numpy as np
 
 from engine.compiler.passes.inplace_scatter import write_entries
 from engine.core.op import Op
-from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, opaque_if, ref_of
+from engine.executor.hidden import Hidden, Writer, actual_of, opaque_if, ref_of
 from engine.executor.refs import Ref, Row
 from engine.executor.vocabulary import filled, placed, put
 from engine.ops.cross_entropy import entropy_of, less_one_hot, sparse_softmax_cross_entropy_op
@@ -178,15 +178,13 @@ def _segment_sum_like(recorder: Writer, data: Any, ids: Any, ref: Any, *, lead: 
 
 
 def _unsorted_segment_sum(recorder: Writer, data: Any, ids: Any, number: Any, *, lead: int = 0) -> Hidden:
-    if isinstance(number, Hidden):
-        raise Opaque
+    opaque_if(isinstance(number, Hidden))
     real = unsorted_segment_sum_op.kernel(actual_of(data), actual_of(ids), number, lead=lead)
     return _added(recorder, "add_some_rows", real, data, ids, lead, lead)
 
 
 def _less_one_hot(recorder: Writer, p: Any, labels: Any) -> Hidden:
-    if not isinstance(p, Hidden):
-        raise Opaque
+    opaque_if(not isinstance(p, Hidden))
     result = recorder.copy(p, less_one_hot.kernel(p.actual, actual_of(labels)))
     if result.size:
         less = recorder.constant(np.broadcast_to(p.dtype.type(-1), labels.shape))
@@ -195,8 +193,7 @@ def _less_one_hot(recorder: Writer, p: Any, labels: Any) -> Hidden:
 
 
 def _sparse_cross_entropy(recorder: Writer, labels: Any, logits: Any) -> Any:
-    if labels.shape != logits.shape[:-1] or not isinstance(logits, Hidden):
-        raise Opaque
+    opaque_if(labels.shape != logits.shape[:-1] or not isinstance(logits, Hidden))
     below: Any = below_largest(logits, -1)
     real = np.take_along_axis(below.actual, actual_of(labels)[..., np.newaxis], -1)[..., 0]
     return entropy_of(below, _taken(recorder, "rows", real, below, labels, labels.ndim, labels.ndim))
@@ -212,8 +209,7 @@ def _place(recorder: Writer, values: Any, positions: Any, *, size: int, distinct
 
 
 def _add_at(recorder: Writer, x: Any, values: Any, positions: Any, *, size: int, distinct: bool) -> Hidden:
-    if not isinstance(x, Hidden):
-        raise Opaque
+    opaque_if(not isinstance(x, Hidden))
     arrays = [actual_of(v) for v in (x, values, positions)]
     result = recorder.copy(x, np.ascontiguousarray(add_at_op.kernel(*arrays, size=size, distinct=distinct)))
     if values.size:
@@ -265,8 +261,7 @@ def _into(recorder: Writer, loop: str, whole: Any, indices: Any, updates: Any, b
 
 
 def _scatter_nd(recorder: Writer, updates: Any, indices: Any, shape: Any, *, batch_dims: int = 0) -> Hidden:
-    if isinstance(shape, Hidden):
-        raise Opaque
+    opaque_if(isinstance(shape, Hidden))
     real = scatter_nd_op.kernel(actual_of(updates), actual_of(indices), shape, batch_dims=batch_dims)
     result = filled(recorder, real.shape, real.dtype)
     result.actual[...] = real
@@ -275,8 +270,7 @@ def _scatter_nd(recorder: Writer, updates: Any, indices: Any, shape: Any, *, bat
 
 
 def _tensor_scatter_update(recorder: Writer, x: Any, indices: Any, updates: Any, *, batch_dims: int = 0) -> Hidden:
-    if not isinstance(x, Hidden):
-        raise Opaque
+    opaque_if(not isinstance(x, Hidden))
     arrays = [actual_of(v) for v in (x, indices, updates)]
     real = tensor_scatter_update_op.kernel(*arrays, batch_dims=batch_dims)
     result = recorder.copy(x, np.ascontiguousarray(real))
@@ -285,8 +279,7 @@ def _tensor_scatter_update(recorder: Writer, x: Any, indices: Any, updates: Any,
 
 
 def _write_entries(recorder: Writer, x: Any, indices: Any, updates: Any) -> Hidden:
-    if not isinstance(x, Hidden) or x.ref.root.kind != "computed":
-        raise Opaque
+    opaque_if(not isinstance(x, Hidden) or x.ref.root.kind != "computed")
     write_entries.kernel(x.actual, actual_of(indices), actual_of(updates))
     _into(recorder, "put_rows", x, indices, updates)
     return x

@@ -23,7 +23,6 @@ from engine.executor.summing import once, recomputed, summed
 from engine.runtime.tuning import TUNING
 
 _TILE = TUNING.native_tile
-"""Bytes of an array in one tile."""
 _ENOUGH = 16
 """Lines in a tile, from which on sums of steps pay also where other rows write down what they do not."""
 _EVEN = 32
@@ -31,9 +30,7 @@ _EVEN = 32
 _SELDOM = 8
 """Times as many bytes may be in a tile of what only a chain needs where numbers are not zero."""
 _LEAST, _LEAST_FUSED = TUNING.group_bytes, TUNING.group_fused_bytes
-"""Bytes of an array from which on tiles pay; and from which on they do where most rows of a group become one."""
 _LONGEST = TUNING.group_large
-"""Bytes of a line from which on rows do not go line by line: it would be one tile."""
 _BACK = 4
 """Groups that a row may be moved before, to join an earlier one."""
 

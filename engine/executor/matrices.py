@@ -50,8 +50,7 @@ def _gufunc(
         results = tuple([x.astype(_SINGLE[x.dtype.char]) for x in (found if isinstance(found, tuple) else (found,))])
         return results if isinstance(found, tuple) else results[0]
     ufunc = getattr(getattr(np.linalg, "_umath_linalg", None), name, None)
-    if ufunc is None or len({x.dtype for x in inputs}) > 1 or not all(np.size(actual_of(x)) for x in inputs):
-        raise Opaque
+    opaque_if(ufunc is None or len({x.dtype for x in inputs}) > 1 or not all(np.size(actual_of(x)) for x in inputs))
     opaque_if(any(np.ndim(actual_of(x)) < core for x, core in zip(inputs, cores, strict=False)))
     resolved = loop_of(ufunc, tuple([x.dtype for x in inputs]))
     reals = function(*[actual_of(x) for x in inputs])
@@ -117,8 +116,7 @@ def _matrix_diag(recorder: Writer, d: Any, *, offset: int, rows: int | None, col
 
 def _set_diag(recorder: Writer, x: Any, d: Any, *, offset: int) -> Hidden:
     set_diag_op.kernel(actual_of(x), actual_of(d), offset=offset)  # raises if the diagonal has another size
-    if not isinstance(x, Hidden):
-        raise Opaque
+    opaque_if(not isinstance(x, Hidden))
     return _with_diagonal(recorder, recorder.copy(x, x.actual.copy()), d, offset)
 
 

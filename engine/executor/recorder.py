@@ -133,8 +133,7 @@ class Recorder:
 
     def ufunc(self, ufunc: np.ufunc, inputs: Sequence[Any], out: Any = None, order: str = "K") -> Hidden:
         """A call of an elementwise ufunc."""
-        if ufunc.nout != 1 or ufunc.signature is not None:
-            raise Opaque
+        opaque_if(ufunc.nout != 1 or ufunc.signature is not None)
         kinds: list[Any] = []
         reals: list[Any] = []
         for x in inputs:
@@ -157,8 +156,7 @@ class Recorder:
         if out is None or (type(out) is Observed and isinstance(out.actual, np.generic)):
             # a NumPy scalar is not written to: ``+=`` gives another one
             return self.elementwise(loop, operands, ufunc(*reals) if order == "K" else ufunc(*reals, order=order))
-        if type(out) is not Observed or out.ref.root.kind != "computed" or out.dtype != dtypes[-1]:
-            raise Opaque
+        opaque_if(type(out) is not Observed or out.ref.root.kind != "computed" or out.dtype != dtypes[-1])
         for x in operands:
             if x.root is out.ref.root and x != out.ref:
                 # NumPy would make a copy of what overlaps

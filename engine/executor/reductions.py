@@ -36,12 +36,10 @@ def reduce(
     It goes through the axes by their strides, those that are one in memory as one. The innermost is one call of the
     loop: sums in pairs if it is reduced, else element by element. The partial results are added up one after the other.
     """
-    if not isinstance(x, Hidden) or x.dtype.char == "e" or not x.size or not isinstance(x.actual, np.ndarray):
-        raise Opaque
+    opaque_if(not isinstance(x, Hidden) or x.dtype.char == "e" or not x.size or not isinstance(x.actual, np.ndarray))
     how = {"axis": axis, "dtype": dtype, "keepdims": keepdims, **({} if initial is None else {"initial": initial})}
     real = ufunc.reduce(x.actual, **how)
-    if real.dtype != x.dtype or (dtype is not None and np.dtype(dtype) != x.dtype):
-        raise Opaque
+    opaque_if(real.dtype != x.dtype or (dtype is not None and np.dtype(dtype) != x.dtype))
     result = recorder.computed(real)
     start = initial if initial is not None else _STARTS.get(ufunc)
     first = np.asarray(0 if start is None else start, x.dtype)
@@ -209,7 +207,6 @@ def _reduction_rows(loop: Any, x: Ref, nest: list[tuple[int, int, int]], result:
 
 
 _NARROW = TUNING.sum_columns
-"""Elements of rows below which a loop of our own adds them up: NumPy's takes one call for each."""
 
 
 def _sums_of_rows(x: Ref, nest: list[tuple[int, int, int]], result: Ref, start: Ref) -> list[Row]:

@@ -125,14 +125,12 @@ def _slice_sum(recorder: Writer, *operands: Any, aval: Any, keys: Any, hows: str
 
 
 def _pad(recorder: Writer, x: Any, paddings: Any, *, mode: str, value: Any, lead: int = 0) -> Hidden:
-    if mode != "CONSTANT" or isinstance(paddings, Hidden):
-        raise Opaque
+    opaque_if(mode != "CONSTANT" or isinstance(paddings, Hidden))
     return placed(recorder, *pad_place(x.shape, paddings, lead), x, value)
 
 
 def _roll(recorder: Writer, x: Any, shift: Any, *, axis: tuple[int, ...]) -> Hidden:
-    if isinstance(shift, Hidden) or shift.size != len(axis):
-        raise Opaque
+    opaque_if(isinstance(shift, Hidden) or shift.size != len(axis))
     for distance, at in zip(as_dims(shift), axis, strict=True):
         out = recorder.computed(np.empty_like(x.actual))
         for to, of in rolled_slices(x.shape, distance, at):

@@ -427,8 +427,7 @@ def _result(recorder: Recorder, x: Any) -> Observed | Fixed:
         return Fixed((x,))
     # bit by bit: 0.0 is not -0.0, and NaN is itself
     words = x.reshape(-1, 1).view(f"u{min(x.itemsize, 8)}") if x.flags.c_contiguous else None
-    if words is None or not (words == words[0]).all():
-        raise Opaque
+    opaque_if(words is None or not (words == words[0]).all())
     full: Any = filled(recorder, x.shape, x.dtype, x.flat[0])
     return full
 

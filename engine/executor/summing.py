@@ -24,7 +24,6 @@ Ways = Callable[[Row], Lines | None]
 
 _SUM = "sum_each"
 _LARGE = TUNING.group_bytes
-"""Bytes of what is computed again."""
 _REPEATED = 4
 """Times that each number of an operand is used, from which on it pays to compute again."""
 

@@ -13,9 +13,7 @@ from engine.executor.refs import Row
 from engine.runtime.tuning import TUNING
 
 _TILE_BYTES = TUNING.native_tile
-"""Bytes of an array in one tile: some tiles stay in the first-level cache."""
 _RELEASE = TUNING.release_elements
-"""Elements from which on other threads may run meanwhile."""
 _GAP = 64
 """Bytes between two tiles of scratch."""
 

@@ -216,8 +216,7 @@ def dot(recorder: Writer, a: Any, b: Any) -> Hidden:
     real = a.actual.dot(actual_of(b))
     left = a if a.ndim == 2 else a[np.newaxis]
     right = b if len(b.shape) == 2 else b[:, np.newaxis]
-    if not isinstance(real, np.ndarray):
-        raise Opaque
+    opaque_if(not isinstance(real, np.ndarray))
     product = matmul(recorder, left, right, real.reshape(left.shape[0], right.shape[1]))
     return product if real.ndim == 2 else recorder.view(product, product.actual.reshape(real.shape))
 
@@ -294,8 +293,7 @@ def cast(recorder: Writer, x: Any, dtype: np.dtype) -> Hidden:
 def getitem(recorder: Writer, x: Any, key: Any) -> Hidden:
     """An index: a view, or a gather at positions that are known."""
     keys = key if isinstance(key, tuple) else (key,)
-    if any(isinstance(k, Hidden) for k in keys):
-        raise Opaque
+    opaque_if(any(isinstance(k, Hidden) for k in keys))
     if isinstance(x.actual, np.generic):
         return recorder.view(x, as_array(x.actual)[key])
     real = x.actual[key]
@@ -368,8 +366,7 @@ def put(recorder: Writer, whole: Any, key: Any, x: Any) -> None:
 
 def _view(function: Callable[..., Any]) -> Callable[..., Any]:
     def handler(recorder: Writer, x: Any, *args: Any, **kw: Any) -> Hidden:
-        if not isinstance(x, Hidden):
-            raise Opaque
+        opaque_if(not isinstance(x, Hidden))
         real = function(x.actual, *args, **kw)
         if isinstance(x.actual, np.generic):
             # NumPy made an array of the number first
@@ -382,8 +379,7 @@ def _view(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _method(name: str) -> Callable[..., Any]:
     def handler(recorder: Writer, x: Any, *args: Any, **kw: Any) -> Hidden:
-        if not isinstance(x, Hidden):
-            raise Opaque
+        opaque_if(not isinstance(x, Hidden))
         return getattr(x, name)(*args, **kw)
 
     return handler
@@ -399,8 +395,7 @@ def _where(recorder: Writer, condition: Any, x: Any, y: Any) -> Hidden:
 
 def concatenate(recorder: Writer, arrays: Any, axis: int = 0, out: Any = None) -> Hidden:
     """`numpy.concatenate` along an axis."""
-    if isinstance(arrays, Hidden) or axis is None or out is not None:
-        raise Opaque
+    opaque_if(isinstance(arrays, Hidden) or axis is None or out is not None)
     real = np.concatenate([actual_of(a) for a in arrays], axis)
     return joined(recorder, arrays, axis % real.ndim, real)
 
@@ -440,8 +435,7 @@ def placed(recorder: Writer, shape: tuple[int, ...], key: Any, x: Any, around: A
 
 def stack(recorder: Writer, arrays: Any, axis: int = 0, out: Any = None) -> Hidden:
     """`numpy.stack` along a new axis."""
-    if isinstance(arrays, Hidden) or out is not None:
-        raise Opaque
+    opaque_if(isinstance(arrays, Hidden) or out is not None)
     rank = len(arrays[0].shape) + 1
     key = (*[slice(None)] * (axis % rank), np.newaxis)
     real = np.stack([actual_of(a) for a in arrays], axis)

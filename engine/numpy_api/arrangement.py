@@ -12,7 +12,7 @@ from engine.core.dtypes import as_dtype
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, Results, operands
 from engine.core.value import Value, dtype_of
-from engine.numpy_api.functions import NotTaken, Row, constant, dims_of, flat, inexact, length, not_taken_if, rank_of
+from engine.numpy_api.functions import Row, constant, dims_of, flat, inexact, length, not_taken_if, rank_of
 from engine.ops import arithmetic, compare, complexes, diagonal, gather, reduce, scan, slicing, sorting
 from engine.ops import shape as shapes
 
@@ -44,8 +44,7 @@ def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any =
 def _real_if_close(a: Any, tol: float = 100) -> Operand:
     if not dtype_of(a).is_complex:
         return shapes.identity(a)
-    if not isinstance(a, EagerTensor):
-        raise NotTaken
+    not_taken_if(not isinstance(a, EagerTensor))
     looked_at(a)
     return complexes.real(a) if np.isrealobj(np.real_if_close(a._array, tol)) else shapes.identity(a)
 
@@ -103,8 +102,7 @@ def _partition(a: Any, kth: Any, axis: Any = -1) -> Operand:
 
 @operands("a")
 def _compress(condition: Any, a: Any, axis: Any = None) -> Operand:
-    if isinstance(condition, Value):
-        raise NotTaken
+    not_taken_if(isinstance(condition, Value))
     a, axis = (flat(a), 0) if axis is None else (shapes.identity(a), axis)
     return np.take(a, np.flatnonzero(condition), axis=axis)
 
@@ -152,8 +150,7 @@ def _fix(x: Any) -> Operand:
 def _cumulative(function: Any, first: float) -> Any:
     @operands("x")
     def apply(x: Any, *, axis: Any = None, dtype: Any = None, include_initial: bool = False) -> Operand:
-        if axis is None and rank_of(x) != 1:
-            raise NotTaken
+        not_taken_if(axis is None and rank_of(x) != 1)
         out = function(x, axis=axis or 0, dtype=dtype)
         if not include_initial:
             return out
@@ -178,8 +175,7 @@ def _of_any_number(real: Any, domain: Any, on_a_cut: bool = False) -> Any:
     @operands("x")
     def apply(x: Any) -> Operand:
         if not dtype_of(x).is_complex:
-            if not isinstance(x, EagerTensor):
-                raise NotTaken
+            not_taken_if(not isinstance(x, EagerTensor))
             looked_at(x)
             x = inexact(x)
             if not np.all(domain(x._array)):
@@ -192,8 +188,7 @@ def _of_any_number(real: Any, domain: Any, on_a_cut: bool = False) -> Any:
 
 @operands("filt")
 def _trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Operand:
-    if not isinstance(filt, EagerTensor) or rank_of(filt) != 1:
-        raise NotTaken
+    not_taken_if(not isinstance(filt, EagerTensor) or rank_of(filt) != 1)
     looked_at(filt)
     places = np.flatnonzero(filt._array)
     if not len(places):
@@ -223,8 +218,7 @@ def _nanmedian(a: Any, axis: Any = None, *, keepdims: bool = False) -> Operand:
     rank = rank_of(a)
     lines: Any = flat(a) if axis is None else a
     along = 0 if axis is None else axis
-    if not isinstance(along, int):
-        raise NotTaken
+    not_taken_if(not isinstance(along, int))
     ordered = np.sort(np.moveaxis(lines, along, -1), axis=-1)
     count = reduce.reduce_sum(compare.cast(np.logical_not(np.isnan(ordered)), "int64"), -1, True)
     places = [np.maximum((count - 1) // 2, 0 * count), count // 2]
@@ -252,8 +246,7 @@ def _tensorinv(a: Any, ind: int = 2) -> Operand:
 
 @operands("a", "b")
 def _tensorsolve(a: Any, b: Any, axes: Any = None) -> Operand:
-    if axes is not None:
-        raise NotTaken
+    not_taken_if(axes is not None)
     shape = _shape_known(a)[rank_of(b) :]
     n = math.prod(shape)
     return np.reshape(np.linalg.solve(np.reshape(a, (-1, n)), flat(b)), shape)

@@ -61,8 +61,7 @@ def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Operand:
 
 @operands("x")
 def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kwargs: Any) -> Operand:
-    if not isinstance(condlist, (list, tuple)):
-        raise NotTaken
+    not_taken_if(not isinstance(condlist, (list, tuple)))
     pieces = [f(x, *args, **kwargs) if callable(f) else constant(f, x) for f in funclist]
     out = pieces.pop() if len(pieces) == len(condlist) + 1 else constant(0, x)
     # of two conditions that hold, the last counts
@@ -77,8 +76,7 @@ def _apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: An
     lead = [length(moved, i) for i in range(rank_of(moved) - 1)]
     rows = np.reshape(moved, [-1, length(moved, -1)])
     results = [func1d(rows[i], *args, **kwargs) for i in range(length(rows, 0))]
-    if not all(isinstance(y, Value) for y in results):
-        raise NotTaken
+    not_taken_if(not all(isinstance(y, Value) for y in results))
     out = np.stack(results)
     out = np.reshape(out, [*lead, *[length(out, i) for i in range(1, rank_of(out))]])
     return np.moveaxis(out, -1, axis) if rank_of(out) == rank_of(arr) else out

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.core.operands import Operand, operands
 from engine.core.value import dtype_of
-from engine.numpy_api.functions import NotTaken, Row, length, not_taken_if, rank_of
+from engine.numpy_api.functions import Row, length, not_taken_if, rank_of
 from engine.ops import complexes, decompose, determinants, eig, linalg, matrix_functions, solve
 
 # ---- results with names ----------------------------------------------------------------------------------------------
@@ -60,8 +60,7 @@ def _hermitian_svd(a: Any) -> tuple[Any, Any, Any]:
     order = np.argsort(-np.abs(values), axis=-1)
     signs = np.take_along_axis(np.sign(values), order, axis=-1)
     vectors = np.take_along_axis(vectors, np.expand_dims(order, -2), axis=-1) if rank_of(a) == 2 else None
-    if vectors is None:
-        raise NotTaken
+    not_taken_if(vectors is None)
     singular = np.take_along_axis(np.abs(values), order, axis=-1)
     return vectors, singular, linalg.adjoint(vectors * signs)
 

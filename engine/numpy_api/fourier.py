@@ -16,7 +16,7 @@ import numpy as np
 from engine.core.dtypes import as_dtype
 from engine.core.operands import Operand, operands
 from engine.core.value import dtype_of
-from engine.numpy_api.functions import NotTaken, Row, dims_of, inexact, not_taken_if, rank_of
+from engine.numpy_api.functions import Row, dims_of, inexact, not_taken_if, rank_of
 from engine.ops import compare, fft, rearrange, slicing
 
 _AT_ONCE = 3
@@ -41,8 +41,7 @@ def _axes(a: Any, s: Any, axes: Any) -> tuple[list[int], list[int] | None]:
     not_taken_if(len(set(along)) < len(along) or not all(0 <= axis < rank for axis in along) or not along)
     if lengths is not None:
         lengths = [dims_of(a)[axis] if n == -1 else n for n, axis in zip(lengths, along, strict=True)]  # type: ignore[misc]
-        if any(n is None or n < 1 for n in lengths):
-            raise NotTaken
+        not_taken_if(any(n is None or n < 1 for n in lengths))
     return along, lengths
 
 

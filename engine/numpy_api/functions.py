@@ -205,8 +205,7 @@ def _position(function: Callable[..., Any]) -> Callable[..., Any]:
 @operands("a")
 def _sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Operand:
     """How NumPy sorts does not show in the result."""
-    if order is not None:
-        raise NotTaken
+    not_taken_if(order is not None)
     return sorting.sort(*_along(a, axis))
 
 
@@ -215,15 +214,13 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
     if ord is not None and axis is None:
         axis = {1: -1, 2: (-2, -1)}.get(rank_of(x))
     of_matrices = isinstance(axis, (tuple, list)) and len(axis) == 2
-    if ord is not None and axis is None:
-        raise NotTaken
+    not_taken_if(ord is not None and axis is None)
     if dtype_of(x).is_complex and not (of_matrices and ord in (2, -2, "nuc")):
         x = complexes.abs(x)
     x = inexact(x)
     if ord is not None and (of_matrices or ord in (0, -np.inf) or (isinstance(ord, (int, float)) and ord < 0)):
         return _matrix_norm(x, ord, tuple(axis), keepdims) if of_matrices else _odd_norm(x, ord, axis, keepdims)
-    if not (ord is None or (isinstance(ord, (int, float)) and ord > 0)):
-        raise NotTaken
+    not_taken_if(not (ord is None or (isinstance(ord, (int, float)) and ord > 0)))
     return stats.norm(x, "euclidean" if ord is None else ord, axis, keepdims)
 
 
@@ -372,16 +369,14 @@ def _flip(m: Any, axis: Any = None) -> Operand:
 def _take(a: Any, indices: Any, axis: Any = None, *, mode: str = "raise") -> Operand:
     a, axis = _along(a, axis)
     if mode != "raise":
-        if isinstance(indices, Value):
-            raise NotTaken
+        not_taken_if(isinstance(indices, Value))
         n = length(a, axis)
         indices = np.clip(indices, 0, n - 1) if mode == "clip" else np.mod(indices, n)
     if not isinstance(indices, Value):
         # from the end where negative, which our gather refuses
         indices = np.asarray(indices)
         size = dims_of(a)[axis]
-        if size is None and indices.min(initial=0) < 0:
-            raise NotTaken
+        not_taken_if(size is None and indices.min(initial=0) < 0)
         indices = np.where(indices < 0, indices + (size or 0), indices)
     return gather.gather(a, indices, axis=axis)
 
@@ -535,8 +530,7 @@ def _round(a: Any, decimals: int = 0) -> Operand:
 @operands("a")
 def _static_shape(a: Any) -> Any:
     shape = shape_of(a)
-    if shape is None or None in shape:
-        raise NotTaken
+    not_taken_if(shape is None or None in shape)
     return shape
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from engine.core.operands import Operand, operands
 from engine.core.value import Value, dtype_of
-from engine.numpy_api.functions import NotTaken, Row, constant, dims_of, inexact, length, not_taken_if, rank_of
+from engine.numpy_api.functions import Row, constant, dims_of, inexact, length, not_taken_if, rank_of
 from engine.ops import gather
 from engine.ops import shape as shapes
 from engine.ops.compare import cast, where
@@ -50,8 +50,7 @@ def map_coordinates(
     prefilter: bool = True,
 ) -> Operand:
     """SciPy's, of splines up to the third order. Those of order 0 have no derivative in the coordinates."""
-    if output is not None or order not in (0, *_WEIGHTS) or rank_of(coordinates) < 2:
-        raise NotTaken
+    not_taken_if(output is not None or order not in (0, *_WEIGHTS) or rank_of(coordinates) < 2)
     rank, sizes = rank_of(input), [length(input, i) for i in range(rank_of(input))]
     not_taken_if(mode not in _FOLDED or length(coordinates, 0) != rank)
     # the identity: a gradient with respect to the operand itself is to be a tensor, not rows of one
@@ -147,8 +146,9 @@ def _bound(name: str, args: Any, kwargs: Any) -> tuple[Callable[..., Any], dict[
     theirs = getattr(scipy.ndimage, name)
     how = dict(inspect.signature(theirs).bind(None, *args, **kwargs).arguments)
     del how["input"]
-    if how.pop("output", None) is not None or how.get("cval") or any(isinstance(x, Value) for x in how.values()):
-        raise NotTaken
+    not_taken_if(
+        how.pop("output", None) is not None or how.get("cval") or any(isinstance(x, Value) for x in how.values())
+    )
     return theirs, how
 
 
@@ -213,8 +213,7 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Op
 @operands("in1", "in2")
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Operand:
     """As `convolve`, over all axes."""
-    if axes is not None:
-        raise NotTaken
+    not_taken_if(axes is not None)
     return convolve(in1, in2, mode, "fft")
 
 

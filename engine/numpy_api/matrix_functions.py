@@ -13,7 +13,7 @@ from engine.core.dtypes import as_dtype
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, operands
 from engine.core.value import Value, dtype_of
-from engine.numpy_api.functions import NotTaken, Row, constant, length, not_taken_if, rank_of
+from engine.numpy_api.functions import Row, constant, length, not_taken_if, rank_of
 from engine.ops import complexes, linalg, lu, matrix_functions, matrix_roots, solve
 from engine.ops.compare import cast
 
@@ -77,8 +77,7 @@ def _discrete_lyapunov(a: Any, q: Any, method: Any = None) -> Operand:
 
 @operands("a")
 def _pinvh(a: Any, atol: Any = None, rtol: Any = None, lower: bool = True, return_rank: bool = False) -> Operand:
-    if atol is not None or return_rank or not lower:
-        raise NotTaken
+    not_taken_if(atol is not None or return_rank or not lower)
     return np.linalg.pinv(a, rcond=rtol, hermitian=True)
 
 
@@ -88,8 +87,7 @@ def _pinvh(a: Any, atol: Any = None, rtol: Any = None, lower: bool = True, retur
 @operands("a")
 def _lu_factor(a: Any) -> tuple[Operand, Any]:
     """SciPy says of each row with which one it was exchanged, our op where each one came from."""
-    if rank_of(a) != 2 or not isinstance(a, EagerTensor):
-        raise NotTaken
+    not_taken_if(rank_of(a) != 2 or not isinstance(a, EagerTensor))
     factors, order = lu.lu(a)
     places = list(range(length(a, 0)))
     exchanged = []
@@ -103,8 +101,7 @@ def _lu_factor(a: Any) -> tuple[Operand, Any]:
 @operands("b")
 def _lu_solve(lu_and_piv: Any, b: Any, trans: int = 0) -> Operand:
     factors, exchanged = lu_and_piv
-    if isinstance(exchanged, Value) or trans not in (0, 1, 2):
-        raise NotTaken
+    not_taken_if(isinstance(exchanged, Value) or trans not in (0, 1, 2))
     factors = factors if isinstance(factors, Value) else constant(factors, b)
     order = np.arange(len(exchanged))
     for i, k in enumerate(np.asarray(exchanged)):

@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.core.operands import Operand, operands
 from engine.core.value import Value
-from engine.numpy_api.functions import NotTaken, Row, constant, length, not_taken_if, rank_of
+from engine.numpy_api.functions import Row, constant, length, not_taken_if, rank_of
 from engine.ops import rearrange
 from engine.ops import shape as shapes
 
@@ -57,8 +57,7 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", **options: Any) -> 
 def _of_axis(option: Any, axis: int, rank: int) -> Any:
     if option is None or isinstance(option, str):
         return option
-    if isinstance(option, Value):
-        raise NotTaken
+    not_taken_if(isinstance(option, Value))
     return tuple(np.broadcast_to(option, (rank, 2))[axis].tolist())
 
 

@@ -97,8 +97,7 @@ def _over(name: str, op: Any) -> Callable[..., Operand]:
 
 @operands("x")
 def _polygamma(n: Any, x: Any) -> Operand:
-    if isinstance(n, Value):
-        raise NotTaken
+    not_taken_if(isinstance(n, Value))
     return special.polygamma(constant(n, x), x)
 
 
@@ -135,8 +134,7 @@ def _factorial(n: Any, exact: bool = False) -> Operand:
 def _spherical(kind: str) -> Callable[..., Any]:
     @operands("z")
     def apply(n: Any, z: Any, derivative: bool = False) -> Operand:
-        if isinstance(n, Value) or dtype_of(z).is_complex or not dtype_of(z).is_differentiable:
-            raise NotTaken
+        not_taken_if(isinstance(n, Value) or dtype_of(z).is_complex or not dtype_of(z).is_differentiable)
         n = constant(n, z)
         if derivative:
             return scipy_special.spherical_slope(n, z, kind=kind)
@@ -266,8 +264,7 @@ def _block_diag(*arrs: Any) -> Operand:
 
 @operands("a")
 def _pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = False) -> Operand:
-    if atol is not None or return_rank:
-        raise NotTaken
+    not_taken_if(atol is not None or return_rank)
     most = max(length(a, -1), length(a, -2)) * float(np.finfo(dtype_of(a).numpy).eps)
     return matrix_functions.pinv(a, most if rtol is None else rtol)
 
@@ -366,8 +363,7 @@ def _cosines(name: str) -> Callable[..., Any]:
     def apply(
         x: Any, type: int = 2, n: Any = None, axis: int = -1, norm: Any = None, orthogonalize: Any = None
     ) -> Operand:
-        if n is not None:
-            raise NotTaken
+        not_taken_if(n is not None)
         x = inexact(x)
         how = {"type": type, "norm": norm, "orthogonalize": orthogonalize}
         matrix = getattr(scipy.fft, name)(np.eye(length(x, axis)), axis=0, **how)
@@ -391,8 +387,7 @@ def _cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, 
 @operands("y")
 def _simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Operand:
     # of a number of intervals that is odd the last one counts as SciPy has it: the weights tell
-    if isinstance(x, Value):
-        raise NotTaken
+    not_taken_if(isinstance(x, Value))
     n = length(y, axis)
     weights = scipy.integrate.simpson(np.eye(n), x=x, dx=dx, axis=0)
     return np.tensordot(np.moveaxis(y, axis, -1), constant(weights, y), 1)

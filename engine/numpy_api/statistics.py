@@ -12,7 +12,6 @@ from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, operands
 from engine.core.value import Value, dtype_of
 from engine.numpy_api.functions import (
-    NotTaken,
     Row,
     as_asked,
     at_least,
@@ -70,8 +69,7 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
     if weights is None:
         weights = np.ones_like(a)
     if rank_of(weights) != rank_of(a):
-        if rank_of(weights) != 1 or not isinstance(axis, int):
-            raise NotTaken
+        not_taken_if(rank_of(weights) != 1 or not isinstance(axis, int))
         weights = np.moveaxis(np.reshape(weights, [1] * (rank_of(a) - 1) + [-1]), -1, axis)
     total = np.sum(weights + np.zeros_like(a), axis=axis, keepdims=keepdims)
     out = np.sum(a * weights, axis=axis, keepdims=keepdims) / total
@@ -100,8 +98,7 @@ _PLACES: dict[str, Callable[[Any, int], Any]] = {
 @operands("a")
 def _quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Operand:
     """By linear interpolation between the sorted elements; NaN where one of them is NaN."""
-    if isinstance(q, Value) or np.ndim(q) > 1 or method not in _PLACES:
-        raise NotTaken
+    not_taken_if(isinstance(q, Value) or np.ndim(q) > 1 or method not in _PLACES)
     if np.any(np.less(q, 0) | np.greater(q, 1)):
         raise ValueError("np.quantile: argument `q` must lie between 0 and 1 (np.percentile: between 0 and 100)")
     rank, a = rank_of(a), inexact(a)
@@ -170,8 +167,7 @@ def _cov(
 
 
 def _counts(fweights: Any) -> np.ndarray:
-    if isinstance(fweights, Value):
-        raise NotTaken
+    not_taken_if(isinstance(fweights, Value))
     counts = np.asarray(fweights)
     if counts.ndim != 1 or np.any(counts != np.round(counts)) or np.any(counts < 0):
         raise ValueError("np.cov: argument `fweights` must be a vector of whole numbers that are not negative")
@@ -218,8 +214,7 @@ def _bincount(x: Any, weights: Any = None, minlength: int = 0) -> Operand:
     if isinstance(x, Value):
         looked_at(x)
         x = x._array if isinstance(x, EagerTensor) else None
-    if weights is None or x is None:
-        raise NotTaken
+    not_taken_if(weights is None or x is None)
     x = np.asarray(x)
     return segment.unsorted_segment_sum(weights, x, max(minlength, int(x.max(initial=-1)) + 1))
 
@@ -227,8 +222,7 @@ def _bincount(x: Any, weights: Any = None, minlength: int = 0) -> Operand:
 @operands("a")
 def _nanquantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Operand:
     """Of the elements that are numbers: NaNs are sorted to the end, and how many there are says where to look."""
-    if isinstance(q, Value) or np.ndim(q) > 1 or method != "linear":
-        raise NotTaken
+    not_taken_if(isinstance(q, Value) or np.ndim(q) > 1 or method != "linear")
     if np.ndim(q) == 1:
         return np.stack([_nanquantile(a, one, axis, keepdims=keepdims) for one in q])
     rank, a = rank_of(a), inexact(a)
@@ -254,13 +248,11 @@ def _nanpercentile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", 
 @operands("weights")
 def _histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
     """The weights have a derivative; numbers that are counted have none."""
-    if weights is None or density or isinstance(bins, Value) or (isinstance(a, Value) and followers(a)):
-        raise NotTaken
+    not_taken_if(weights is None or density or isinstance(bins, Value) or (isinstance(a, Value) and followers(a)))
     if isinstance(a, Value):
         looked_at(a)
         a = a._array if isinstance(a, EagerTensor) else None
-    if a is None:
-        raise NotTaken
+    not_taken_if(a is None)
     points, edges = np.ravel(a), np.histogram_bin_edges(a, bins, range)
     at = np.searchsorted(edges, points, "right") - 1
     at[points == edges[-1]] = len(edges) - 2

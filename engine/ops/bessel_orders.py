@@ -216,7 +216,6 @@ def _of_order(name: str, function: str, doc: str) -> Op:
             in_double(lambda: op, lambda out, v, x: _derivative(function, v, x, 1), False),
         ),
         args=("v", "x"),
-        module=__name__,
         doc=doc,
     )
     return op
@@ -255,7 +254,6 @@ def _struve(name: str, function: str, sign: int, doc: str) -> Op:
         scipy_kernel(function),
         (no_derivative(function, "v"), in_double(lambda: op, slope)),
         args=("v", "x"),
-        module=__name__,
         doc=doc,
     )
     return op

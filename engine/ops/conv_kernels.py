@@ -48,7 +48,6 @@ MANY_CHANNELS = TUNING.conv_channels
 _FULL = 16
 """Channels that fill a register."""
 _MORE_OUTPUTS = TUNING.conv_outputs
-"""Times as many outputs as channels with which the transpose is a convolution, if small products are made in place."""
 
 # ---- what the kernels share ------------------------------------------------------------------------------------------
 

@@ -82,7 +82,6 @@ def _folded_tail(sign: int, kernel: Callable[..., Any], rest: Callable[..., Any]
         typed_kernel(kernel),
         tuple(slopes(0).values()),
         args=("c", "x"),
-        module=__name__,
         doc=doc,
     )
     return tail, log_of_tail(f"log_{name}", tail, rest, "The logarithm of that.", slopes(1), far)
@@ -364,7 +363,6 @@ def _beta_prime_by_shape(second: bool) -> Op:
         typed_kernel(lambda a, b, x: tail_kernels.betainc_by_shape(a, b, x, second, odds=True)),
         (unknown, unknown, in_x),
         args=("a", "b", "x"),
-        module=__name__,
         doc="The derivative of `beta_prime_cdf` in a shape.",
     )
 
@@ -390,7 +388,6 @@ def _beta_prime_tail(name: str, sign: int) -> Op:
             lambda out, a, b, x: sign * exp(_log_beta_prime(a, b, x)),
         ),
         args=("a", "b", "x"),
-        module=__name__,
         doc="A tail of the beta prime distribution.",
     )
 

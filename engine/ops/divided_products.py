@@ -10,24 +10,16 @@ from engine.runtime.blas import blas_threads, multiplies_in_place
 from engine.runtime.tuning import TUNING
 
 _SMALL_PRODUCT = TUNING.product_small
-"""Multiplications in a product of matrices that one thread of OpenBLAS takes as they lie, without copying them."""
 _LEAST_ROWS = TUNING.product_rows
-"""Rows that such a product must have to be worth it, if they are copied after all."""
 _FEW_ROWS = TUNING.product_rows_in_place
-"""If they are not."""
 _AT_ONCE = TUNING.product_whole
-"""Numbers in the rows up to which a product is not worth being divided."""
 _SUMMED = TUNING.product_sum_least, TUNING.product_sum_most
-"""Rows that a product of columns sums over: fewer are added up elsewhere more often, more leave the cache."""
 _LEAST_COLUMNS = TUNING.product_columns
-"""Columns that such a product should have."""
 _MANY_OUTPUTS = TUNING.product_outputs
-"""Where there are more, it is made in one piece."""
 
 _REGISTER = 64
 """Bytes of a register of a processor that does so."""
 _FEWEST = TUNING.product_unfilled
-"""Up to so many columns of products of columns are not filled up."""
 
 
 def product(a: Any, b: Any, out: Any) -> None:

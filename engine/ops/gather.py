@@ -22,7 +22,6 @@ from engine.runtime.lazy_scipy import scipy
 from engine.runtime.tuning import TUNING
 
 _FEW = TUNING.gather_numbers
-"""Up to so many numbers, adding them up one by one is faster than setting up a sparse matrix."""
 
 
 def check_range(name: str, indices: Any, size: int) -> None:

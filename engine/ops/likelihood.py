@@ -327,7 +327,6 @@ def _hazard(name: str, tail: str, sign: int, log_tail: Callable[[], Op], quotien
             lambda out, a, x: out * (share(a - 1, x) - 1 - sign * out),
         ),
         args=("a", "x"),
-        module=__name__,
         doc="The density of the gamma distribution over one of its tails.",
     )
 

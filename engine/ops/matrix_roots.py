@@ -87,7 +87,6 @@ def _of_matrices(name: str, of_one: Callable[[np.ndarray], np.ndarray], vjp: Any
         strict=False,
         args=("input",),
         sparsity=rowwise(2, results=(2,)),
-        module=__name__,
         doc=doc,
     )
 

@@ -164,7 +164,6 @@ def _exponnorm_tail(name: str, sign: int, kernel: Any, rest: Any, far: Any) -> t
         typed_kernel(kernel),
         slopes(lambda x, k: k * exp(log_exponnorm(x, k))),
         args=("x", "k"),
-        module=__name__,
         doc="A tail of a normal variable plus `k` times an exponential one.",
     )
     logs = dict(enumerate(slopes(of_tail)))
@@ -243,7 +242,6 @@ def _inverse_gauss_tail(name: str, sign: int) -> Op:
             lambda out, x, mu: _by_mu(x, mu, sign) * density_over(x, mu, sign=sign),
         ),
         args=("x", "mu"),
-        module=__name__,
         doc="The logarithm of a tail of the inverse Gaussian distribution.",
     )
 

@@ -37,7 +37,6 @@ def _polynomial(name: str, slope: Callable[..., Operand], parameters: str = "", 
         (None, *[no_derivative(f"eval_{name}", p) for p in parameters.split()], slope),
         args=args,
         smooth=(0,),
-        module=__name__,
         doc=doc,
     )
 

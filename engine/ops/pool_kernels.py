@@ -45,7 +45,6 @@ from engine.runtime.cache import cached
 from engine.runtime.tuning import TUNING
 
 _BLOCK = TUNING.pool_numbers
-"""How many numbers of the data are dealt with at a time."""
 
 _FEW = 1 << 14
 """Up to so many numbers, what follows from the shapes of data is kept."""

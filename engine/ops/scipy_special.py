@@ -56,7 +56,6 @@ def _function(name: str, *partials: Any, args: str = "x", scipy_name: str = "", 
         scipy_kernel(scipy_name or name),
         [in_double(lambda: op, p, double == "value") for p in partials] if double else partials,
         args=tuple(args.split()),
-        module=__name__,
         doc=doc,
     )
     return op
@@ -428,7 +427,6 @@ def _gamma_product(
         (None, None, *[rule(i) for i in range(n)]),
         args=("given", "out", *args.split()),
         strict=False,
-        module=__name__,
         doc=f"The derivative of `{name}`, `times` in each argument, as `given` but near poles.",
     )
     orders = [tuple([int(i == j) for j in range(n)]) for i in range(n)]
@@ -657,7 +655,6 @@ def _integral(name: str, function: str, which: int, slope: Callable[..., Any], d
         name,
         typed_kernel(lambda x: getattr(scipy.special, function)(x)[which]),
         (slope,),
-        module=__name__,
         doc=doc,
     )
 

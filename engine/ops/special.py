@@ -418,7 +418,6 @@ def _betainc_grad(name: str, second: bool) -> Op:
         typed_kernel(lambda a, b, x: tail_kernels.betainc_by_shape(a, b, x, second)),
         (unknown, unknown, in_x),
         args=("a", "b", "x"),
-        module=__name__,
         doc=f"Derivative of `betainc` in `{'b' if second else 'a'}`.",
     )
 

@@ -27,11 +27,8 @@ from engine.runtime.cache import cached
 from engine.runtime.tuning import TUNING
 
 _SHORT_RUNS = TUNING.window_run, TUNING.window_run_strided
-"""Windows whose rows are shorter than this are copied tap by tap: in steps of one, and in larger ones."""
 _LEAST = TUNING.window_proof
-"""Numbers of the data times outputs for which it is worth finding out whether bits are the same."""
 _STARTS = TUNING.window_starts
-"""Windows of which it is known at a time where they begin."""
 
 
 def has_long_runs(size: Sequence[int], channels: int, windows: Windows) -> bool:

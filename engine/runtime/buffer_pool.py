@@ -23,7 +23,6 @@ V = TypeVar("V")
 KEPT = TUNING.pool_bytes
 """Bytes that are kept in all while nobody uses them."""
 _LEAST = TUNING.pool_least
-"""Bytes of an array that is worth it."""
 _VIEWS = 8
 
 

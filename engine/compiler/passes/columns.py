@@ -40,7 +40,6 @@ from engine.ops.reduce import reduce_sum_op, spread_like_op
 from engine.runtime.tuning import TUNING
 
 _LONG = TUNING.column_elements
-"""Elements of a vector from which on it pays."""
 _MOST = 36
 """Vectors that a value may become: two small matrices, element by element."""
 _SHORT = 8

@@ -21,7 +21,6 @@ from engine.runtime.buffer_pool import empty
 from engine.runtime.tuning import TUNING
 
 _LEAST = TUNING.inplace_concat_bytes
-"""Bytes; smaller arrays are joined at the end."""
 
 
 def _write_rows(whole: Any, operand: Any, *, start: int) -> np.ndarray:

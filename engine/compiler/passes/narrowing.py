@@ -55,11 +55,9 @@ from engine.ops.reduce import reduce_sum_op, spread_like_op
 from engine.runtime.tuning import TUNING
 
 _LEAST = TUNING.narrowing_elements
-"""Elements that must be saved."""
 _CALL = 64
 """Elements that take as long as a call of a kernel."""
 _CONSTANT = TUNING.fold_plan_bytes
-"""Bytes of a part that is kept as a constant."""
 
 
 def narrow(code: Code) -> int:

@@ -25,11 +25,8 @@ from engine.runtime.buffer_pool import empty
 from engine.runtime.tuning import TUNING
 
 _LEAST = TUNING.slice_concat_elements
-"""Numbers from which on it pays."""
 _MOST = TUNING.slice_concat_slices
-"""Slices that may be made."""
 _LONG = TUNING.slice_concat_length
-"""Numbers in a slice, on average, from which on it pays."""
 _LOOKED_AT, _PART = 1 << 16, 16
 """Numbers from which on the first of so many parts is looked at before, which takes no more slices than all do."""
 

@@ -23,7 +23,6 @@ from engine.runtime.buffer_pool import empty
 from engine.runtime.tuning import TUNING
 
 _LEAST = TUNING.slice_sum_bytes
-"""Bytes from which on it pays, of an array as many times as slices of it there are."""
 
 Key = tuple[Any, ...]
 Box = tuple[tuple[int, int], ...]

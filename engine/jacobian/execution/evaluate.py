@@ -47,7 +47,6 @@ _AXES, _SLICES = 4, TUNING.slice_concat_slices
 _TABLE = 1 << 20
 """Elements of a table of zeros that is looked at."""
 _SMALL = TUNING.index_elements
-"""Elements of a block up to which an index for each is no burden."""
 
 
 def evaluate(plan: Plan, path: Path) -> list[list[Any]]:

@@ -40,9 +40,7 @@ from engine.runtime.ownership import own_results
 from engine.runtime.tuning import TUNING
 
 _LARGE = TUNING.twin_bytes
-"""Bytes of an array from which on it pays to see whether there is another like it."""
 _SPAN = TUNING.view_span
-"""A view is sent with the memory between its elements, unless that is so many times as much."""
 _CAPACITY = 64
 """Programs that a worker keeps."""
 

@@ -26,8 +26,6 @@ from engine.runtime.lazy_scipy import sparse
 from engine.runtime.tuning import TUNING
 
 _MOST = TUNING.star_entries
-"""Entries up to which a star coloring is looked for, in a Python loop that takes about 2 us for each. Where there are
-more, it pays to have a look if some rows are much longer than the others."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,7 +43,6 @@ from engine.runtime.tuning import TUNING
 
 MODES = ("auto", "forward", "reverse")
 _THIN, _CROWDED = TUNING.thin_block, TUNING.crowded_seeds
-"""Rows or columns up to which a block that is full may stand among sparse ones."""
 _CAPACITY = 128
 _KEPT_BYTES = 1 << 29
 """Structures whose plans are kept, and bytes of their arrays."""

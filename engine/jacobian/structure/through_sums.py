@@ -29,7 +29,6 @@ from engine.runtime.tuning import TUNING
 _COEFFICIENTS = {add: (1, 1), subtract: (1, -1), negative: (-1,), reduce_sum_op: (1,)}
 """The factors of the elements of each operand where ops add them up; they are 1 where an op says so (`Op.adds`)."""
 _ENTRIES = TUNING.coefficient_entries
-"""Entries of a matrix of coefficients up to which it is looked through a sum."""
 
 
 class Summed(NamedTuple):
