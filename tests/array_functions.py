@@ -1,7 +1,5 @@
 """Checks of functions of one array that NumPy and SciPy have, too: beside them, beside differences, in a graph."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

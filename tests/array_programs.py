@@ -4,8 +4,6 @@ Each gives a list of numbers and arrays. What autograd 1.9 gives for it is in `E
 sum of its elements times cosines.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any

@@ -5,8 +5,6 @@ arguments of a function that depends on nothing else. Whatever else holds things
 the reason why it is no cache.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 from collections.abc import Iterator

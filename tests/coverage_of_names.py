@@ -5,8 +5,6 @@ lies between two bounds: it is least if no two missing names are used by the sam
 all that are missing.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

@@ -1,7 +1,5 @@
 """Distributions of SciPy's in closed form with mpmath, and the points at which `tests.distribution_truths` looks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

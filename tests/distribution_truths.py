@@ -5,8 +5,6 @@ reads. Slopes are differences at so many digits that nothing is left of their er
 is the limit from inside; NaN stands for a limit that does not exist.
 """
 
-from __future__ import annotations
-
 import itertools
 import sys
 from pathlib import Path

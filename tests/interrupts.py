@@ -5,8 +5,6 @@ until the operation completes. That is more than CPython does to a program, whic
 only. What context managers set back is left out: it is plain statements, between which CPython interrupts nobody.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Callable, Iterator

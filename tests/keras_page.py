@@ -1,7 +1,5 @@
 """The page of what Keras has and dualgrad has not: ``python -m tests.keras_page > docs/keras.md``, beside Keras."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 from operator import attrgetter

@@ -5,8 +5,6 @@ otherwise. Each of them can be told not to use it. ``python -m tests.machines bi
 and random programs on all these machines, and says where what must be the same is not.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -4,8 +4,6 @@
 lines name. What a person changes by hand is in `BY_HAND`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import tempfile

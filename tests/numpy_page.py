@@ -3,8 +3,6 @@
 ``python -m tests.numpy_page`` writes it anew; `tests.test_numpy_page` says when that is due.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any

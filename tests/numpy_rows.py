@@ -1,7 +1,5 @@
 """NumPy's functions, each on one argument: the table behind test_numpy_protocol."""
 
-from __future__ import annotations
-
 import warnings
 from operator import attrgetter
 from typing import Any

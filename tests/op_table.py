@@ -5,8 +5,6 @@ Adding an op means one definition in `engine` and one row here. The tests in `te
 prints which op has which rule, and what the rows test of it. A rule that no row tests fails `test_completeness.py`.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Iterable, Iterator

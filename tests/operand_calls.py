@@ -4,8 +4,6 @@ V is a vector, W one of three elements, M a square matrix, S a scalar; T of rank
 R is a picture.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 OF_VECTOR = """

@@ -5,8 +5,6 @@ A program is a function of the module that it calls ``tf``: of TensorFlow 1 in `
 what must come out, one with it that the files are right.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Mapping

@@ -3,8 +3,6 @@
 A call is ``call(tf, *tensors)``: it names functions as TensorFlow does, and returns a tensor or a structure of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

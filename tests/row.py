@@ -1,7 +1,5 @@
 """A row of the op table: one op with inputs to try it on."""
 
-from __future__ import annotations
-
 import functools
 import zlib
 from collections.abc import Callable, Mapping, Sequence

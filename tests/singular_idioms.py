@@ -3,8 +3,6 @@
 A line of the tables says both functions of a front end and a vector, and the point where it is not the usual one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

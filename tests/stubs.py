@@ -6,8 +6,6 @@ for each function of a table its parameters, and whether it gives one tensor or 
 else is re-exported from the module that defines it, where its types are.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import inspect

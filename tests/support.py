@@ -1,7 +1,5 @@
 """What the op tests share: comparing values, running a trace by hand, pulling gradients."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The site's page of what is supported, made from ops and tables of names: ``python -m tests.support_page``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from types import ModuleType

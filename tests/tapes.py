@@ -1,7 +1,5 @@
 """What most tests of tapes begin with: something is computed while a tape watches what it is made of."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

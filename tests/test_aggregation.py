@@ -1,7 +1,5 @@
 """The order in which contributions to a gradient are added up: `AggregationMethod`, in both modes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

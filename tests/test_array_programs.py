@@ -1,7 +1,5 @@
 """Programs of autograd's users give the same numbers when they import our modules in place of autograd's."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

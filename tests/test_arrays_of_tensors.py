@@ -1,7 +1,5 @@
 """`dualgrad.numpy`: NumPy itself, but lists that hold tensors are tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

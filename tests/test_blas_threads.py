@@ -1,7 +1,5 @@
 """Small products are computed by one thread of BLAS, whatever its default, and that is set back afterwards."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What is small in a file or call and huge in memory or time is refused at once."""
 
-from __future__ import annotations
-
 import gzip
 import struct
 import zlib

@@ -1,7 +1,5 @@
 """Caches: bounded by use, shared by threads, emptied and counted in one place."""
 
-from __future__ import annotations
-
 import ast
 import itertools
 import pickle

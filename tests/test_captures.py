@@ -3,8 +3,6 @@
 A table: every function that takes a body, times every kind of value that the body may capture.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any

@@ -1,7 +1,5 @@
 """The numeric checks themselves: they pass what is right and catch every kind of wrong rule."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Gradients of loops within a memory limit: the schedule, the same bits in all modes, the memory."""
 
-from __future__ import annotations
-
 import functools
 import sys
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ Each op of the op table gets operands of wrong shapes and ranks, bad contents an
 ones of its rows. What abstract evaluation refuses, an eager call must refuse with the same error, whatever came before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The closed function: the one object that is compiled, whoever made it."""
 
-from __future__ import annotations
-
 import ast
 import gc
 import pickle

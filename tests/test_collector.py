@@ -1,7 +1,5 @@
 """The collector of cycles is as it was, whatever happens while it is put off."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 

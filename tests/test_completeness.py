@@ -4,8 +4,6 @@ That rules are made of ops and never call NumPy needs no test of its own: `test_
 the rules of every row on symbols, and NumPy called on a symbol raises.
 """
 
-from __future__ import annotations
-
 import pickle
 from collections import Counter
 from typing import Any

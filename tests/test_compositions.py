@@ -1,7 +1,5 @@
 """Short functions made of other ops, in both modes and beside TensorFlow."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

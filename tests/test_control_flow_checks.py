@@ -1,7 +1,5 @@
 """What control flow refuses, and when: `case`, assertions, structures of branches and bodies, in both modes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What becomes of Python and NumPy data, and which dtypes go together: SEMANTICS.md, "Sessions, shapes, dtypes"."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

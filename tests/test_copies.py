@@ -1,7 +1,5 @@
 """Copies: of tensors they are the tensors, and what there is one of refuses to be copied."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The core: dispatch, tapes, traces, batches, the two walks."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

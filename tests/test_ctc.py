@@ -1,7 +1,5 @@
 """Connectionist temporal classification, in both modes and beside TensorFlow."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A custom gradient is the same however the function is called: by position, by keyword, as a method; in both modes."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Damaged and hostile files: one kind of error, which names the file, and no more memory than the reader says."""
 
-from __future__ import annotations
-
 import zipfile
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Long chains take memory in proportion to their length. That 100,000 ops work at all is in bench/test_overhead.py."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Tensors that become plain arrays: recorded, or reported where it happens, never silent (see docs/leaving.md)."""
 
-from __future__ import annotations
-
 import linecache
 import math
 import statistics

@@ -1,7 +1,5 @@
 """Arguments of the diagonal family, in both front ends and on plain arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

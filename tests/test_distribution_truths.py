@@ -4,8 +4,6 @@ The truths are made by `tests.distribution_truths`. A derivative is right to the
 or it is not finite, where the value is not either or the point is an end of the support. It is never another number.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Eager ops and their recording: the extension does what Python does (`engine/core/_eager.c`)."""
 
-from __future__ import annotations
-
 import dataclasses
 import gc
 import sys

@@ -1,7 +1,5 @@
 """Eager ops that call NumPy's loops themselves give what NumPy's calls give (`engine/core/_eager_loops.h`)."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Memory of eager results is used again, and nobody can tell (`engine/core/_eager_memory.h`)."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Elementary functions of our own: right to the last place, and the same bits however they are computed."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Arrays without elements: every op that acts on entries takes them, and its derivatives do."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

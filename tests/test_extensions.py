@@ -1,7 +1,5 @@
 """Extensions in C that were built from other sources than those beside them are not used."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

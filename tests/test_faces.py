@@ -1,7 +1,5 @@
 """Objects say what they are: in one line, and in a notebook."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable, Iterator

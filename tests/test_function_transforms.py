@@ -1,7 +1,5 @@
 """Functions to functions: against differences, one another, and closed forms, in any nesting, in both front ends."""
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 from typing import Any

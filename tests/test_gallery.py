@@ -1,7 +1,5 @@
 """The examples of the gallery run, and what they assert holds. Their pictures are drawn when the site is built."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

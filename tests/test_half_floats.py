@@ -1,7 +1,5 @@
 """Half floats where there are more of them than they can count, or squares that they cannot hold."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

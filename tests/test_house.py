@@ -1,7 +1,5 @@
 """The shape of the house: who may import whom, how large a module may be, what lies at the top level."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import graphlib

@@ -1,7 +1,5 @@
 """Images: sizes, crops, flips, colors and measures, in both modes, by differences, beside TensorFlow."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What `import graph_api` loads, and that what it leaves for later is there all the same."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import pkgutil

@@ -1,7 +1,5 @@
 """Gradients of gathered rows: they stay rows, add up when made dense, and serve wherever a tensor does."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

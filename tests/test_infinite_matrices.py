@@ -1,7 +1,5 @@
 """Decompositions of matrices with infinite elements: LAPACK's would not come back from some of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

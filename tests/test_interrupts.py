@@ -6,8 +6,6 @@ have become, this thread holds no lock, the same tapes record, NumPy warns of th
 again, does what it does.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Loaders of data sets: files of their formats, made here, where Keras keeps them."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

@@ -3,8 +3,6 @@
 Where TensorFlow's answer is of no use (a NaN where the derivative exists), ours is better, and is not compared.
 """
 
-from __future__ import annotations
-
 import importlib
 import warnings
 from collections.abc import Callable

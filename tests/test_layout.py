@@ -1,7 +1,5 @@
 """Memory layout: passes keep that of the eager op, because the rounding of sums depends on it."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Last uses, and memory for values that are not needed at once."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

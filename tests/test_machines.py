@@ -1,7 +1,5 @@
 """What is said to give the same bits on every machine does, on an older processor that this one pretends to be."""
 
-from __future__ import annotations
-
 import platform
 import sys
 

@@ -1,7 +1,5 @@
 """No malformed program crashes: what its table or its pickle says is checked, or does no harm."""
 
-from __future__ import annotations
-
 import os
 from types import SimpleNamespace
 from typing import Any

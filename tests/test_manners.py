@@ -1,7 +1,5 @@
 """NumPy's methods, attributes and indexing on tensors: where they are on, what they give, what is said elsewhere."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any

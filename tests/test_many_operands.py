@@ -1,7 +1,5 @@
 """Ops with many operands are differentiated in time that grows as their number does."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

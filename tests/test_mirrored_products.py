@@ -1,7 +1,5 @@
 """Products of a matrix with its own transpose: the same bits in every mode, wherever the two lie in memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The table of mutants is up to date. Running them takes long: ``make mutants``."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Mistakes in converted programs are noticed by `dualgrad compare`. ``make mutants-of-conversions`` tries thousands."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -5,8 +5,6 @@ programs for TensorFlow 2. Names of what this project leaves out (layers, estima
 in them. A name that we lack stands in `MISSING` with the reason; when it comes, the test says to take it out there.
 """
 
-from __future__ import annotations
-
 import importlib
 import re
 from collections.abc import Iterator

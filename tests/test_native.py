@@ -1,7 +1,5 @@
 """The native executor: the same bits as kernels one after the other, for every op and for random programs."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """Small convolutions in the native executor: rows, with the bits of the kernels."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

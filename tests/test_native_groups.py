@@ -1,7 +1,5 @@
 """Rows that run tile by tile in groups: the same bits as one after the other, whatever they read and write."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Loops whose steps the native executor runs in one go: the bits are those of steps run one by one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rows that may refuse what they are given: indices, matrices and numbers out of range, and what happens then."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tables that are made for the contents of an argument: the exponent of a power."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

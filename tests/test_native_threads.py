@@ -1,7 +1,5 @@
 """Threads that share large steps of programs: the same bits with any number of them, and nobody waits for ever."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable, Iterator

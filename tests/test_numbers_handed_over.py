@@ -1,7 +1,5 @@
 """Points as solvers, files and other libraries hand them over: any dtype, byte order, number of dimensions."""
 
-from __future__ import annotations
-
 import dataclasses
 import decimal
 import fractions

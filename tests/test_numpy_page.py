@@ -1,7 +1,5 @@
 """The page on NumPy's and SciPy's functions says what the tables say, and its programs run."""
 
-from __future__ import annotations
-
 import doctest
 
 from engine.numpy_api import manners

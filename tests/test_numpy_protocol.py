@@ -1,7 +1,5 @@
 """NumPy's functions on values: recorded, added to graphs, batched; and what is said where that cannot be."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What ops say of themselves for the compiler, tried on their kernels."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ In a graph and on a tape, however an operand is spelled, there must be one answe
 As a peer test, the answer must be TensorFlow's; `tests.operand_calls` lists where it is meant to differ.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from typing import Any

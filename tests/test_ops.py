@@ -1,7 +1,5 @@
 """Every row of the op table: values, both derivatives, batching, and graph mode against eager mode."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 

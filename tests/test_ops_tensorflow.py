@@ -1,7 +1,5 @@
 """Every row of the op table that names a TensorFlow function: values and gradients against real TensorFlow."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

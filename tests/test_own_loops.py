@@ -1,7 +1,5 @@
 """Facts about our own loops, of which the extension has the only table: they are true, and names are known."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

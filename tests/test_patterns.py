@@ -1,7 +1,5 @@
 """Patterns that Python's engine could try for ever are refused; those that programs use are run."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

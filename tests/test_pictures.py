@@ -1,7 +1,5 @@
 """Files and pictures as tensors, and Keras's helpers for them."""
 
-from __future__ import annotations
-
 import io
 import warnings
 from pathlib import Path

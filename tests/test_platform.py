@@ -1,7 +1,5 @@
 """What programs use beside tensors: logging, flags, mains, files, devices."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import Any

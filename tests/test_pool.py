@@ -1,7 +1,5 @@
 """Kernels of pooling: blocks, short and long lines, edges and gaps, held against windows visited one by one."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

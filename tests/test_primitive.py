@@ -1,7 +1,5 @@
 """`primitive`: outside functions with derivative rules, in both modes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Lowering and programs: passes change no bit and say what they did, errors have a place, programs pickle."""
 
-from __future__ import annotations
-
 import itertools
 import pickle
 import sys

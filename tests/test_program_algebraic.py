@@ -1,7 +1,5 @@
 """What lowering knows of contents: what it leaves out, and that no bit changes."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

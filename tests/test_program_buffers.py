@@ -1,7 +1,5 @@
 """Memory that programs keep from run to run: it changes no bit, and nobody ever sees it."""
 
-from __future__ import annotations
-
 import gc
 import itertools
 import pickle

@@ -1,7 +1,5 @@
 """The pass that splits arrays of short rows: it changes no bit, and the two spellings of a formula are one program."""
 
-from __future__ import annotations
-
 import functools
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The pass that writes the operands of a large concat straight into it: it changes no bit."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from typing import Any

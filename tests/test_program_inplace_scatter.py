@@ -1,7 +1,5 @@
 """Entries of arrays that are replaced in place, in programs and from step to step of a loop: it changes no bit."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

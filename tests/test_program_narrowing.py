@@ -1,7 +1,5 @@
 """The pass that computes parts of values: it changes no bit, signs of zero, infinities and NaN included."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """The pass that adds up products of columns and rows: it changes no bit, in Python, and as rows of the executor."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

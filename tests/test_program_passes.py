@@ -1,7 +1,5 @@
 """The passes that make programs fast: each does what it says, and changes no bit."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Vectors put together slice by slice: the numbers are those that picking gives, to the bit."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

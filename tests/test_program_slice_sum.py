@@ -1,7 +1,5 @@
 """The pass that adds slices where they belong: it changes no bit, signs of zero included."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

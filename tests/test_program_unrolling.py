@@ -1,7 +1,5 @@
 """Steps of loops that are written out in the program around: the same bits, what is gained, and what stays a loop."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Loops whose gradient is asked for beside their results run once forward, with the same bits."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """How far something is: said on a terminal, and nowhere else."""
 
-from __future__ import annotations
-
 import io
 import re
 import sys

@@ -1,7 +1,5 @@
 """Random ops: distributions, reproducibility, and the same numbers in both modes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The programs in the README and in the documents run and print what their comments say."""
 
-from __future__ import annotations
-
 import linecache
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Bad calls that TensorFlow refuses: in eager calls, cold and warm, and in graphs, also of unknown shapes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

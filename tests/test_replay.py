@@ -1,7 +1,5 @@
 """Compiled reverse walks: the same bits as the plain walk, whatever changes from one step to the next."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Compiled reverse walks: threads, and what is kept in memory."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 from typing import Any

@@ -1,7 +1,5 @@
 """Compiled walks of tapes that other tapes watch: the nodes and bits of the plain walk."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

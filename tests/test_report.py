@@ -1,7 +1,5 @@
 """The report: its plots, its JSON file, and a short run of the whole."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from xml.etree import ElementTree as ET

@@ -1,7 +1,5 @@
 """Assigning to rows and entries of variables, in both front ends and beside TensorFlow."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

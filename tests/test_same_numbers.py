@@ -1,7 +1,5 @@
 """`docs/numbers.md`, line by line: the same bits in every mode, infinities, NaN and signs of zero included."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Losses by sampled classes, samplers, and other small parts of networks, in both modes and beside TensorFlow."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Values that the steps of a loop save for its gradient: the bits are those of values that are computed again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """SciPy's own functions on values: the value is SciPy's, the derivative a difference, a graph gives the same bits."""
 
-from __future__ import annotations
-
 import importlib
 import pickle
 import tracemalloc

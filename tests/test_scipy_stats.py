@@ -1,7 +1,5 @@
 """`scipy.stats` on values: numbers are SciPy's, derivatives are difference quotients, a graph gives the same bits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Functions, dtypes and models as other processes get them: by pickle, cloudpickle and its users."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import pickle

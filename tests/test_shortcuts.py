@@ -1,7 +1,5 @@
 """Public functions that are called with tensors go to the engine at once, with the same results and errors."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 import sys

@@ -1,7 +1,5 @@
 """Derivatives of every order at points where a partial derivative is infinite, NaN or guarded."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from typing import Any

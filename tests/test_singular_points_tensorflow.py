@@ -3,8 +3,6 @@
 What differs is a row of `MEANT`, and a sentence of docs/differences.md; a row that no longer differs fails as well.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import warnings

@@ -1,7 +1,5 @@
 """Linear algebra of small matrices: one order in C and in NumPy, as accurate as LAPACK, and the same in programs."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Products of stacks of small matrices: one order of sums, in C and in NumPy, whatever the memory layout."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

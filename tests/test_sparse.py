@@ -1,7 +1,5 @@
 """Sparse tensors: both modes beside each other, finite differences and TensorFlow."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

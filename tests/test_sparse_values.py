@@ -1,7 +1,5 @@
 """Sparse matrices of SciPy's that are made of tensors, or multiplied by them: SciPy's numbers, and derivatives."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable, Iterator
 from typing import Any

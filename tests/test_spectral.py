@@ -1,7 +1,5 @@
 """Functions of eigenvalues and singular values where these coincide, nearly coincide or are zero."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

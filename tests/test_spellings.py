@@ -1,7 +1,5 @@
 """Calls that TensorFlow accepts in more than one spelling, and short functions: values beside NumPy's, both modes."""
 
-from __future__ import annotations
-
 import unittest
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Tensors of strings: what takes them, and what refuses them."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The type stubs say what is there, and what comes back."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import sys

@@ -1,7 +1,5 @@
 """Sums over axes: the same as NumPy's, whichever way they are made."""
 
-from __future__ import annotations
-
 import itertools
 import tracemalloc
 from collections.abc import Callable

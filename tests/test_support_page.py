@@ -1,7 +1,5 @@
 """The page of what is supported has every op, and the site makes a table of all names from it."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

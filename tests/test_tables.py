@@ -4,8 +4,6 @@ A row that registers itself, or stands under a key, looks used to every search f
 where it comes from: an op where code applies it or a table of public names offers it, a name in the front ends.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """The same programs under real TensorFlow and here: what is kept of them, and errors."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any

@@ -3,8 +3,6 @@
 The environment's DUALGRAD_THREADS_UPDATES says how many updates each of the 8 threads makes, by default a few.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

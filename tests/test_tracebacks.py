@@ -1,7 +1,5 @@
 """What a program shows of an error: its own lines, the one that matters last but one."""
 
-from __future__ import annotations
-
 import sys
 import traceback
 import types

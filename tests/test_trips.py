@@ -1,7 +1,5 @@
 """How far later calls travel: calls of our own functions, each of which a small program pays for."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable

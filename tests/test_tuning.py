@@ -1,7 +1,5 @@
 """The record of tuning constants, and the page that shows it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import fields
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The verifier refuses programs that are broken on purpose, each in one way."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Control flow inside `transforms.vmap`: what each element does by itself, in both front ends, and its derivatives."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Windows moved in C: the bits are those of NumPy, and what does not fit is refused."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace

@@ -6,8 +6,6 @@ is, says nothing of that kind: times an infinity it is NaN, or what a rule knows
 so that forward and reverse walks are adjoint to each other, NaN included.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

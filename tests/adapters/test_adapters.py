@@ -1,7 +1,5 @@
 """Problems with known answers by the solvers of other libraries, with no line of glue."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Programs for PETSc, on one, two and four ranks: all find what one process finds by SciPy."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

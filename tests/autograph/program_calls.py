@@ -2,8 +2,6 @@
 # How functions of users look is the point here.
 """Small functions that call others, for `tests.autograph.test_programs`."""
 
-from __future__ import annotations
-
 from tests.autograph.programs import program
 
 SCALE = 2.0

@@ -5,8 +5,6 @@
 Each runs as Python on a tape, as a recorded function, and in a graph, and gives the same numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

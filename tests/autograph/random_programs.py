@@ -1,7 +1,5 @@
 """The source of random functions with branches, loops and jumps, like those of `tests.autograph.programs`."""
 
-from __future__ import annotations
-
 import random
 
 FLOATS = ("a", "b", "c", "x[0]", "x[1]", "s")

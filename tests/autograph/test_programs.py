@@ -1,7 +1,5 @@
 """Rewritten functions give what Python gives: as functions that are recorded, and in graphs, to the bit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Random functions give the same as Python, rewritten: recorded and in graphs, values and gradients, to the bit."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 from pathlib import Path

@@ -2,8 +2,6 @@
 # How functions of users look is the point here.
 """Errors, lines, closures and switches of rewritten functions."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import inspect

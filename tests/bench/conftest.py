@@ -1,7 +1,5 @@
 """Benchmarks refuse a machine that chooses OpenBLAS's kernels; these tests run on such a machine too."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

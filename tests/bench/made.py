@@ -1,7 +1,5 @@
 """Small files of pytest-benchmark, made here, so that what is said of them is known."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is left out of a program, and the table of what that costs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """``python -m bench cluster`` at a small size."""
 
-from __future__ import annotations
-
 import pytest
 
 from bench import cluster

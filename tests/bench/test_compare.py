@@ -1,7 +1,5 @@
 """Two runs side by side: what counts as a change, and what does not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`bench.compare_modes` on functions of users."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

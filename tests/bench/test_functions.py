@@ -1,7 +1,5 @@
 """The steps that `bench.functions` times: programs give Python's bits, and TensorFlow's numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The tool for GradBench: every function in every mode, beside NumPy by hand and differences of values."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import json

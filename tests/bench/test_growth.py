@@ -1,7 +1,5 @@
 """The benchmark of growth, at small sizes."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

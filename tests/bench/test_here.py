@@ -1,7 +1,5 @@
 """What a machine takes: facts, a table of functions, a table of problems."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Every way to a derivative, ours and the peers', gives what was worked out by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The derivatives written by hand agree with numeric ones, and with those of both front ends."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

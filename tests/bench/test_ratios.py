@@ -1,7 +1,5 @@
 """What a run comes to, from files whose figures are known."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

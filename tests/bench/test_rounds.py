@@ -1,7 +1,5 @@
 """Running benchmarks: passes in turn, merged; progress; a tiny real run."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

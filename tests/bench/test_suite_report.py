@@ -1,7 +1,5 @@
 """The pages and tables made of a file, and the section of the README."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

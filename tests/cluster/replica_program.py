@@ -1,7 +1,5 @@
 """A program for several replicas; each writes what it saw: ``mpiexec -n 2 python -m mpi4py replica_program.py OUT``."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

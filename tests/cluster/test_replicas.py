@@ -1,7 +1,5 @@
 """Several replicas of one program, started by MPI: all make the step of the whole batch."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Functions over shards of data: the numbers of one process, the same bits for any number of workers."""
 
-from __future__ import annotations
-
 import itertools
 import multiprocessing
 import os

@@ -3,8 +3,6 @@
 ``python -m tests.data.programs`` writes what real TensorFlow makes of them to ``figures.json``.
 """
 
-from __future__ import annotations
-
 import collections
 import itertools
 import json

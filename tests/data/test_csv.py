@@ -1,7 +1,5 @@
 """``io.decode_csv`` in both modes, beside TensorFlow."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Data sets: elements, order, numbers and specs are TensorFlow's, in both modes; what is wrong is refused."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import json

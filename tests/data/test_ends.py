@@ -1,7 +1,5 @@
 """What a user's function raises is an error of its data set, never its end; behind it the iteration goes on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Serialized examples as tensors, in both modes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

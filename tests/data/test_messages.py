@@ -1,7 +1,5 @@
 """Tensors, sets and sequences as messages. The figures are TensorFlow 2.21's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

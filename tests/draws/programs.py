@@ -3,8 +3,6 @@
 ``python -m tests.draws.programs``, where TensorFlow is installed, writes what is stored anew.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Mapping

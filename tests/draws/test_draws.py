@@ -1,7 +1,5 @@
 """Random numbers are TensorFlow's: of its kernels, in eager code, functions and graphs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -5,8 +5,6 @@
 `GRAPHS` are whole programs that leave `y` and `x`, and `tape`, `session`, `feed` or `stop` where there is one.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

@@ -1,7 +1,5 @@
 """Seeded breakages: `explain` names the right reason, at the right line, in both modes."""
 
-from __future__ import annotations
-
 import linecache
 import warnings
 from typing import Any

@@ -1,7 +1,5 @@
 """Nothing costs anything unless it is asked for."""
 
-from __future__ import annotations
-
 import sys
 import weakref
 

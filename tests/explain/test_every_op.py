@@ -1,7 +1,5 @@
 """What `explain` says of every op of the table agrees with the gradient, in both modes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

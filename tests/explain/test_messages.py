@@ -1,7 +1,5 @@
 """Errors and warnings about missing gradients say why, for each variable."""
 
-from __future__ import annotations
-
 import gc
 import warnings
 import weakref

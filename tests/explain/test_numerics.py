@@ -1,7 +1,5 @@
 """Checks that numbers are finite name op and line, forwards and backwards."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The list of reasons is closed: each has a page that reads well and whose programs print what they say."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The parts of an explanation: rewritten lines, pictures, where the tape is looked for, what is refused."""
 
-from __future__ import annotations
-
 import ast
 import xml.etree.ElementTree as ET
 from typing import Any

@@ -1,7 +1,5 @@
 """``python -m tests.fuzz``: run random programs, write what fails at once, then the smallest of each group."""
 
-from __future__ import annotations
-
 import argparse
 import gc
 import os

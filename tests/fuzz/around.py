@@ -1,7 +1,5 @@
 """What programs of the fuzzer are run within: without warnings, or noting what plans ask."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager

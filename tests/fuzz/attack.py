@@ -4,8 +4,6 @@
 (in a report of the address sanitizer, if the extensions are built with it). Whatever was changed, there must be none.
 """
 
-from __future__ import annotations
-
 import argparse
 import copy
 import dataclasses

@@ -9,8 +9,6 @@ object looks at. Whatever is not the same to the bit is printed at once, and the
 A ``tf.function`` sees variables and arguments only: what else it reads is as it was when it was traced.
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import importlib

@@ -1,7 +1,5 @@
 """How far numbers may lie apart that differ by rounding only."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.fuzz.programs import Program

@@ -1,7 +1,5 @@
 """What it means that two ways to run a program agree, and what a program's ways differ in."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Callable, Sequence

@@ -3,8 +3,6 @@
 Those in `corpus.txt` stand there as ``make fuzz`` prints them, each below its name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Damage: to bytes, to text in JSON, to what is inside of a file of HDF5."""
 
-from __future__ import annotations
-
 import io
 import json
 import random

@@ -1,7 +1,5 @@
 """Gradients against finite differences, where a program is smooth."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

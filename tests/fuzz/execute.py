@@ -3,8 +3,6 @@
 The reference is a plain tape whose reverse walk is not replayed. All other ways must give the same bits.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext

@@ -4,8 +4,6 @@ What is right: the file is read all the same, or a `DataLossError` names it, or 
 what is wrong. A child reads each block of files, with a limit to its memory; one that is silent for `SECONDS` is ended.
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import json

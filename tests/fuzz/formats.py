@@ -3,8 +3,6 @@
 A row of `FORMATS` is all that a new reader needs to be fuzzed (`tests.fuzz.files`).
 """
 
-from __future__ import annotations
-
 import functools
 import gzip
 import hashlib

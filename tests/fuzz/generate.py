@@ -1,7 +1,5 @@
 """A random program for a seed."""
 
-from __future__ import annotations
-
 import random
 import warnings
 from collections.abc import Callable, Iterator, Sequence

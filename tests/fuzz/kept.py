@@ -1,7 +1,5 @@
 """Objects that outlive a call, and functions that keep something between calls: see `tests.fuzz.changes`."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor

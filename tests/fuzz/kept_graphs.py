@@ -1,7 +1,5 @@
 """Sessions, and what else outlives a call of a graph: see `tests.fuzz.changes`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Optimizers, layers, models and data sets: see `tests.fuzz.changes`."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

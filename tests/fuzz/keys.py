@@ -1,7 +1,5 @@
 """What is asked of a function: the same calls in both front ends."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Callable, Sequence

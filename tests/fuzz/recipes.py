@@ -4,8 +4,6 @@ A recipe appends instructions to what a generator is making. It need not know wh
 instruction is run at once, and what raises is not appended.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

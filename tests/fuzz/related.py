@@ -1,7 +1,5 @@
 """Sources that are computed from leaves, from one another, or given twice."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from typing import Any

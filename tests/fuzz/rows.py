@@ -4,8 +4,6 @@ The compiler splits rows into columns, and leaves out what is known to be zero. 
 those of other programs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

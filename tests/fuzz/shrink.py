@@ -1,7 +1,5 @@
 """The smallest program that fails like a given one: parts are left out as long as it still does."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace

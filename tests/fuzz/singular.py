@@ -5,8 +5,6 @@ theirs; where there is one side only (as beside the root of 0), it must be that 
 do not converge, nothing is known. So a 0 in place of a number is found.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

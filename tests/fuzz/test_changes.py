@@ -1,7 +1,5 @@
 """Answers that outlive what they were made of: a few changes in a process of its own, and one that is stale."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Damaged files of every format that is read say so, soon, in small memory."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

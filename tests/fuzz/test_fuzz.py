@@ -1,7 +1,5 @@
 """Random programs agree in all ways to run them; so do those that once did not."""
 
-from __future__ import annotations
-
 import random
 import time
 from functools import partial

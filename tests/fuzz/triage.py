@@ -1,7 +1,5 @@
 """Failures: found among many programs, shrunk, grouped by the ways that differ and the smallest set of ops."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import threading

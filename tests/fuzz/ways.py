@@ -1,7 +1,5 @@
 """The ways to run a program: each gives what the reference gives, for some of its keys."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """What functions look at, all of which is changed: see `tests.fuzz.changes`."""
 
-from __future__ import annotations
-
 import builtins
 import functools
 import os

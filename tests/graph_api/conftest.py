@@ -1,7 +1,5 @@
 """Every test of the graph API starts with an empty default graph."""
 
-from __future__ import annotations
-
 import pytest
 
 import graph_api as tf

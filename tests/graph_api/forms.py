@@ -1,7 +1,5 @@
 """Forms in which TensorFlow 1 takes arguments and that legacy programs use; what it gives is in ``outputs.json``."""
 
-from __future__ import annotations
-
 import collections
 from collections.abc import Callable
 from typing import Any

@@ -4,8 +4,6 @@ TensorFlow has had its layers in the package ``tf_keras`` since 2.16. ``python -
 the programs there and prints what they return, pickled.
 """
 
-from __future__ import annotations
-
 import base64
 import os
 import pickle

@@ -3,8 +3,6 @@
 They are run with `graph_api` always, and with real TensorFlow where it is installed; the results must agree.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

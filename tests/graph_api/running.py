@@ -1,7 +1,5 @@
 """What many tests of graphs end with: variables are initialized, and something is run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import graph_api as tf

@@ -1,7 +1,5 @@
 """``tf.assert_*``: what holds passes, what does not raises, at once or in the run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What only a run knows: axes, permutations, numbers and ranks that a graph is built without."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

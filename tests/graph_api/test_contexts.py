@@ -1,7 +1,5 @@
 """What is made in a function of control flow, and used where it has no value."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -3,8 +3,6 @@
 ``tf.contrib`` is no part of TensorFlow 2, so there is nothing to compare with but what it was made of.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

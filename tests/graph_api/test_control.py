@@ -1,7 +1,5 @@
 """Control flow in graphs computes what the same Python code computes on a tape, derivatives of all orders included."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable, Sequence
 from typing import Any

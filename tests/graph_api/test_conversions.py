@@ -1,7 +1,5 @@
 """Classes of a program's own in place of tensors, and attributes of its own on what graphs consist of."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``tf.distributions``, beside TensorFlow and by sampling."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Programs for families of shapes: ever new batch sizes share one program, a shape that stays gets its own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

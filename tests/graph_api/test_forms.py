@@ -1,7 +1,5 @@
 """Forms in which TensorFlow takes arguments and that legacy programs use."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``tf.function`` in graphs: inlined calls, whose effects have an order."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

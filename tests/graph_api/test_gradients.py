@@ -1,7 +1,5 @@
 """`gradients` and `hessians`: the rows of TensorFlow's measured behavior that concern graph mode."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`gradients` in the body of a loop, of what its elements are made of: what TensorFlow 2.21 gives."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """TensorFlow 1's spellings of convolutions, pools and blocks, beside TensorFlow where it is installed."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Functions of TensorFlow's internal modules that programs import."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The gradients of kernels by their own names, against those that `gradients` makes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

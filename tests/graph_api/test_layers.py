@@ -1,7 +1,5 @@
 """``tf.layers``: names, sharing and collections; the same numbers as in TensorFlow."""
 
-from __future__ import annotations
-
 import base64
 import pickle
 from typing import Any

@@ -1,7 +1,5 @@
 """Names of TensorFlow 1 that libraries mention, beside TensorFlow where they compute."""
 
-from __future__ import annotations
-
 import collections
 from typing import Any
 

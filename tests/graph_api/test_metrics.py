@@ -1,7 +1,5 @@
 """``tf.metrics``: measures added up over runs, beside TensorFlow and by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sessions with hooks."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Short functions of TensorFlow 1: `graph_api.legacy.old_names`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The classic programs: what comes out is what TensorFlow gives, errors included."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

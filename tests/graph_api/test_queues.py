@@ -1,7 +1,5 @@
 """Queues, the threads that fill them, and input as programs of 2016 have it."""
 
-from __future__ import annotations
-
 import gzip
 import sys
 import threading

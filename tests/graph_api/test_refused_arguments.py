@@ -1,7 +1,5 @@
 """Arguments that TensorFlow refuses, where a number would come out otherwise: kinds, bounds, declared shapes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Recurrent cells and loops (their numbers are compared with TensorFlow's in test_layers.py)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``train.Saver``: what it saves under which names, which checkpoints it keeps, what it refuses."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """``contrib.seq2seq``: decoders and helpers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

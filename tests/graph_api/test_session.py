@@ -1,7 +1,5 @@
 """Sessions: fetches, feeds, variables, control dependencies, errors."""
 
-from __future__ import annotations
-
 from collections import namedtuple
 
 import numpy as np

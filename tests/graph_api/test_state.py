@@ -1,7 +1,5 @@
 """Variables, random streams and what a session keeps: order, failures, shapes, threads, memory."""
 
-from __future__ import annotations
-
 import gc
 import threading
 import tracemalloc

@@ -1,7 +1,5 @@
 """Summaries and event files: read back by our reader, and compared with TensorFlow's and TensorBoard's."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

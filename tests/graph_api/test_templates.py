@@ -1,7 +1,5 @@
 """`make_template`, custom getters of variables, `switch_case`: the same as in TensorFlow."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any

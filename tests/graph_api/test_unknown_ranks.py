@@ -1,7 +1,5 @@
 """Functions of values whose rank, or which axes have size one, a graph does not know while it is built."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

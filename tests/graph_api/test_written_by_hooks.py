@@ -1,7 +1,5 @@
 """The summaries and checkpoints that hooks write."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

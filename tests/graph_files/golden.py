@@ -3,8 +3,6 @@
 Each program is a graph with what TensorFlow computed of it, frozen (variables become constants) or with a checkpoint.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Graphs of ours as files: read again here, and (marked `peer`) by TensorFlow."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

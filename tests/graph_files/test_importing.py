@@ -1,7 +1,5 @@
 """Graphs that TensorFlow wrote, read without it: run, differentiated, trained on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

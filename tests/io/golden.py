@@ -1,7 +1,5 @@
 """Writes the files in ``tests/io/golden`` with real TensorFlow: ``python -m tests.io.golden``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

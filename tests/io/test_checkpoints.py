@@ -1,7 +1,5 @@
 """Checkpoints: TensorFlow's bytes, round trips, crashes at every step, damage."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Variables are saved as they lie and restored into their own memory: what others hold stays, and memory too."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

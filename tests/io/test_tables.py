@@ -1,7 +1,5 @@
 """Checksums, Snappy, tables and records: known values, round trips, and every kind of damage."""
 
-from __future__ import annotations
-
 import os
 import struct
 from types import SimpleNamespace

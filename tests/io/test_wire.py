@@ -1,7 +1,5 @@
 """Protocol buffers: bytes by hand, round trips, and the methods that programs use."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from typing import Any

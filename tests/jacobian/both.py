@@ -1,7 +1,5 @@
 """One function's Jacobian in both front ends, and row by row by gradients, to hold it against."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The pattern of a Jacobian by its numbers, to hold structural patterns against."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Functions that the tests of `for_scipy` share, in both modes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Jacobians and Hessians through a `cond` or `case` whose branches differ in shape or rank, against a tape."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

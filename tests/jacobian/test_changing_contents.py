@@ -1,7 +1,5 @@
 """What a plan takes for granted, the contents of indices, may change: it must be seen, or refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

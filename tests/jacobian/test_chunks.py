@@ -1,7 +1,5 @@
 """Sweeps in chunks: any number of seeds, sizes that do not divide it, and derivatives of what they give."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Colors are valid, few where the structure is known, found in linear time and memory, and give back the matrix."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections.abc import Callable
 from typing import Any

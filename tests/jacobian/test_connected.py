@@ -1,7 +1,5 @@
 """A Jacobian is None where a gradient is: where no path leads. Zeros by structure are zeros."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Products of sweeps: shared factors are multiplied first, known zeros left out, and bits are the same in all modes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

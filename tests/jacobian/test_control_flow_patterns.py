@@ -1,7 +1,5 @@
 """Patterns through choices and loops: as tight in a function as on a tape, never too small, whatever is chosen."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Custom gradients, whose rules use tensors around them, by every way that there is to a Jacobian."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Jacobians whose chunks an executor sweeps: the same bits as in one process, errors that come home."""
 
-from __future__ import annotations
-
 import multiprocessing
 import pickle
 import threading

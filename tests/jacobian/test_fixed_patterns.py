@@ -1,7 +1,5 @@
 """Values on a pattern: the same entries in the same order at every point, as solvers with a structure want them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Small problems solved with SciPy's solvers, derivatives from here, held against closed forms."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What `for_scipy` does beside solving: what is computed once, who owns results, structures, bad input."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Functions for SciPy in process pools, at many points at once, in parts, banded, and with boundary values."""
 
-from __future__ import annotations
-
 import pickle
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any

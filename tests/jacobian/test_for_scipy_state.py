@@ -1,7 +1,5 @@
 """What `for_scipy` keeps of the last point: nothing that has changed since, and nothing of another thread's."""
 
-from __future__ import annotations
-
 import builtins
 import functools
 import sys

@@ -1,7 +1,5 @@
 """Functions for SciPy that are traced: where they may be, and that nobody can tell but by the time."""
 
-from __future__ import annotations
-
 import random
 import threading
 from typing import Any

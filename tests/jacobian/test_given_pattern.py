@@ -1,7 +1,5 @@
 """Sparsity patterns of the caller's: used for coloring, and found out if they miss an entry."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """What Jacobians are handed out as: sparse matrices, operators, plans; and which arguments are refused."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Hessians whose entries are read at either of their two places: few seeds where some variables meet all others."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

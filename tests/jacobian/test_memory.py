@@ -1,7 +1,5 @@
 """How much memory Jacobians take: what plans predict, and what `max_bytes` allows."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Every function of NumPy's that tensors take: a plan holds at another point or is refused, a pattern holds at all."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Hessians on tapes of functions whose derivatives ask for more than the functions do: sizes, empty arrays, ties."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every row of the op table: its Jacobian and its Hessian, planned and sparse, are what gradients give row by row."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every row of the op table: what its derivative has must be in its pattern, and not much else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

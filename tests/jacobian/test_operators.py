@@ -1,7 +1,5 @@
 """Jacobians and Hessians of a graph as linear operators, and what operators do with complex vectors."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from typing import Any

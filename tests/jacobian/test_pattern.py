@@ -1,7 +1,5 @@
 """Patterns: their forms, and those of whole computations, exact where that is possible."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

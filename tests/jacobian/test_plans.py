@@ -1,7 +1,5 @@
 """What plans consist of: ends that are peeled off, directions, colors, cuts; one plan for both front ends."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

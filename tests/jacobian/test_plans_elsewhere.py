@@ -1,7 +1,5 @@
 """Plans called where they were not made: what has no derivative is computed anew, in both front ends."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

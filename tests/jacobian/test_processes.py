@@ -1,7 +1,5 @@
 """Jacobians by processes of this machine: the same bits, each constant sent once, and whole pools after errors."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

@@ -1,7 +1,5 @@
 """Where Python looks at a tensor: plans refuse points where it is something else, patterns hold for all decisions."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Jacobians of recordings are planned and compiled once per structure; contents of indices are looked at each time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Sources that are computed from one another, given twice, or that are targets: every way leads through all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

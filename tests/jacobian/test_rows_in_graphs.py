@@ -1,7 +1,5 @@
 """`batch_jacobian` in a graph: where structure does not tell whether rows are independent, numbers do when it runs."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from typing import Any

@@ -3,8 +3,6 @@
 The oracle is the loop that TensorFlow makes: `gradient` of one element after the other.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Hessians and products with them: symmetric to the bit, sparse, against the Jacobian of the gradient; nested tapes."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Indices, shifts and masks that ops compute from constants are known to plans, in both modes alike."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

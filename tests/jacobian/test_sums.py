@@ -1,7 +1,5 @@
 """Functions of sums and differences of their sources: swept from these, whatever becomes of them behind."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

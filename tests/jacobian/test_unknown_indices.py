@@ -1,7 +1,5 @@
 """Diagonals of Hessians of losses on rows that are gathered by indices which only a run knows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Graphs with unknown dimensions or rank: planned when they run, as if the shapes had been known before."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from typing import Any

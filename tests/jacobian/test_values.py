@@ -1,7 +1,5 @@
 """Jacobians in every mode and both front ends, row by row: dtypes, control flow, shapes, structures."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

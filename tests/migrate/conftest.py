@@ -1,7 +1,5 @@
 """Tests of migration leave no import hook behind, which would give other tests ours for TensorFlow."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The command in this process: a second faster than a process of its own, and it leaves nothing behind."""
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

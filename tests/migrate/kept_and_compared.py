@@ -1,7 +1,5 @@
 """What tests of `dualgrad convert` ask of a program: that its loop is kept, and that nothing differs."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

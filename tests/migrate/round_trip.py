@@ -1,7 +1,5 @@
 """Convert a program, run what came out beside what the program's sessions did, and compare to the bit."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import sys

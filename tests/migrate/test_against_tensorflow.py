@@ -1,7 +1,5 @@
 """Records of real TensorFlow, and ours compared with them operation by operation."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Assertions of a graph, and what waits for them, are assertions of tape code; runs that they refuse are kept."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """``dualgrad check --census``: the names that a recorded program looked up, where reading its files shows none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

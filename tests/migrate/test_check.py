@@ -1,7 +1,5 @@
 """``dualgrad check``: every use of TensorFlow in a file, however it is written, has a verdict."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

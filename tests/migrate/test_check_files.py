@@ -1,7 +1,5 @@
 """``dualgrad check`` on several files: what one imports from another, and from files that are not given."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

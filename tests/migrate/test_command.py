@@ -1,7 +1,5 @@
 """The command line itself: its help, where it writes to, and what shells complete."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

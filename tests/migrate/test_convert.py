@@ -1,7 +1,5 @@
 """What programs are converted to computes what their sessions computed, to the bit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Programs that draw random numbers: each operation of a graph has a stream of its own, and `compare` gives it none."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

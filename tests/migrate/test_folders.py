@@ -1,7 +1,5 @@
 """Programs of several modules, converted together: a folder in, a folder out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

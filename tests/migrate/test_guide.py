@@ -1,7 +1,5 @@
 """docs/graphs-to-tapes.md: its commands are run as they stand there, and do what it says."""
 
-from __future__ import annotations
-
 import doctest
 import re
 from pathlib import Path

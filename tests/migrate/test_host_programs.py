@@ -1,7 +1,5 @@
 """Loops that choose, while they run, what is fetched and fed, and that hand parts of the graph on, are kept."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``dualgrad convert`` keeps the program around the graph where that is sure, and says why where it is not."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """docs/migrations has what the commands give now, and docs/migrations.md names each program."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Monitored sessions become plain loops, with checkpoints; metrics are started anew where the program does so."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

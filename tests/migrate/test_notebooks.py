@@ -1,7 +1,5 @@
 """Notebooks as programs, and as what a program is converted to."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

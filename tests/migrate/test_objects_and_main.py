@@ -1,7 +1,5 @@
 """Programs with several objects of a class, with all they do in `main`, with inner functions, are kept."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Values that a program draws or computes where it builds its graph: in the new program its own text makes them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Functions with gradients of a program's own are written as `tf.custom_gradient` functions."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Programs as people write them: with classes, arguments, modules of their own, unseeded draws and printed times."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``dualgrad compare`` runs the new program by itself: a loop, a dispatch or a feed that is wrong is found out."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Queues that runners fill become data sets; the loop, its coordinator and its end stay."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

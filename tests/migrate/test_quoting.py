@@ -1,7 +1,5 @@
 """What comes from files and programs stays text in whatever is written: modules, pages, pictures, reports."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

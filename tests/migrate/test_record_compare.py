@@ -1,7 +1,5 @@
 """``dualgrad record`` and ``dualgrad compare``: equal programs are equal to the bit; what differs is named."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """``dualgrad run``: a program sees what ``python PROGRAM`` would show it, and ours as ``tensorflow``."""
 
-from __future__ import annotations
-
 import gzip
 import subprocess
 from pathlib import Path

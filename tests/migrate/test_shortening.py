@@ -1,7 +1,5 @@
 """Repeated code is written once, as a loop, a list or a function, and computes the same to the bit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Numbers that a program counts in its data: the new program works with other data, or refuses them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

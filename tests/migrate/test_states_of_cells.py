@@ -1,7 +1,5 @@
 """States of recurrent cells, which are tuples of tuples, are fetched and fed again."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

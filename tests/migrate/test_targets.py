@@ -1,7 +1,5 @@
 """``dualgrad convert --to``: the same program for other libraries, and the comparison with the record there."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """`dualgrad.migrate.watch`: who asks is told of every run, and the program cannot tell."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -4,8 +4,6 @@ Each mutant is a row of `tests.mutants.table`: a file, a piece of it, what to pu
 fail then. They run in copies of the tree, so nothing is left broken. Exit code 1 if a mutant survives.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

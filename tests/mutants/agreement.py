@@ -1,7 +1,5 @@
 """Mutants of what holds both modes to the same numbers, each of which once was a real mistake or nearly one."""
 
-from __future__ import annotations
-
 from tests.mutants.mutant import Mutant
 
 AGREE = "tests/fuzz/test_fuzz.py::test_programs_that_once_disagreed_agree"

@@ -6,8 +6,6 @@ that the original fetched, or a variable in the end, ``dualgrad compare`` must n
 as it is must be called what it is. Exit code 1 if a mistake survives or a conversion is misjudged.
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import io

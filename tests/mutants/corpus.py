@@ -1,7 +1,5 @@
 """The programs into whose conversions mistakes are put."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Mutants of Jacobians: patterns, colorings, plans, their caches and what carries them out."""
 
-from __future__ import annotations
-
 from tests.mutants.mutant import Mutant
 
 MUTANTS = (

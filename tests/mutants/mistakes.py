@@ -1,7 +1,5 @@
 """Mistakes that can be put into a program: each changes its text in one place, and leaves the rest as it stands."""
 
-from __future__ import annotations
-
 import ast
 import random
 import re

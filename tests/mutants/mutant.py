@@ -1,7 +1,5 @@
 """A mutant: one way to break the code."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """Mutants of programs: lowering, the passes, layout, and the code that is generated."""
 
-from __future__ import annotations
-
 from tests.mutants.mutant import Mutant
 
 MUTANTS = (

@@ -1,7 +1,5 @@
 """Small TensorFlow 1 programs, made of a model, an optimizer and a loop each; and some that are like no other."""
 
-from __future__ import annotations
-
 import random
 
 HEAD = """\

@@ -1,7 +1,5 @@
 """Mutants of what is kept and shared: sessions, memory, replays, the reverse walk and closed functions."""
 
-from __future__ import annotations
-
 from tests.mutants.mutant import Mutant
 
 IN_C = "tests/test_eager_in_c.py::test_keys_are_equal_where_those_of_python_are"

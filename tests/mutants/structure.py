@@ -1,7 +1,5 @@
 """Mutants of peeling, coloring, directions, elimination and memory, and of the checks for NaN."""
 
-from __future__ import annotations
-
 from tests.mutants.mutant import Mutant
 
 PLANS = "tests/jacobian/test_plans.py::"

@@ -1,7 +1,5 @@
 """All mutants. A row stays true to the code: `tests/test_mutants.py` checks that each piece is there exactly once."""
 
-from __future__ import annotations
-
 from tests.mutants import agreement, jacobian, program, state, structure
 from tests.mutants.mutant import Mutant
 

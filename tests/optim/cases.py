@@ -1,7 +1,5 @@
 """The optimizers to compare with TensorFlow: ours and theirs made from the same arguments, and what they are fed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """The optimizers run on gradients that consist of rows, by the same program in either front end and in TensorFlow."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Our optimizers run on the cases, through each front end."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

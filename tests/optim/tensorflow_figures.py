@@ -5,8 +5,6 @@ file; `test_peer.py` checks that what is stored is what TensorFlow gives. The st
 an x86-64 CPU: ``compat.v1`` optimizers in a graph with a session, Keras optimizers on eager variables.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Every optimizer over twenty steps: TensorFlow's values, and the same bits in both modes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

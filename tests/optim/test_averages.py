@@ -1,7 +1,5 @@
 """Moving averages of variables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

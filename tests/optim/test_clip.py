@@ -1,7 +1,5 @@
 """Clipping, through both front ends."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Steps as closed functions: the bits of one update after the other."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Gradients that are products of matrices, computed when their variables are updated: never two of them at once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

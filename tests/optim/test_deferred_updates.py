@@ -1,7 +1,5 @@
 """Updates in graphs: large variables where they lie, many small ones together, with the bits of one after the other."""
 
-from __future__ import annotations
-
 import threading
 import warnings
 from typing import Any

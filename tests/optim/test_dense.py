@@ -1,7 +1,5 @@
 """Dense updates: large variables where they lie, many small ones together, with the bits of one after the other."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import tracemalloc

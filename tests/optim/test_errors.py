@@ -1,7 +1,5 @@
 """What goes wrong says what and where, and changes nothing."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

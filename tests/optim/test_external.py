@@ -1,7 +1,5 @@
 """SciPy's minimizers for variables of both modes, against SciPy called by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """TensorFlow 1's Adam against its formulas, with powers of the betas that are kept."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

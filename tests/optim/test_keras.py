@@ -1,7 +1,5 @@
 """What Keras's optimizers have beyond their steps: learning rate, count, clipping, configuration."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

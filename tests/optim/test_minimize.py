@@ -1,7 +1,5 @@
 """`compute_gradients`, `apply_gradients` and `minimize`, in graphs and on eager variables."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

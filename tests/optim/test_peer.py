@@ -1,7 +1,5 @@
 """The stored figures, clipping, schedules and averages against real TensorFlow."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Gradients that consist of rows: which rows a step changes, at what cost, and who sees the change."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections.abc import Callable
 from typing import Any

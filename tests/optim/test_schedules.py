@@ -1,7 +1,5 @@
 """Learning rates that depend on the step. Comparisons with TensorFlow itself are in test_peer.py."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

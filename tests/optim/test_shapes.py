@@ -1,7 +1,5 @@
 """A gradient that has not its variable's shape is refused, also where only the run of a graph knows the shape."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Transforms of gradients: each against its formula in NumPy, in both modes, of dense gradients and of rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Optimizers as users wrote them for TensorFlow, unchanged: the same source runs on ours and on the real one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -8,8 +8,6 @@ comment may say ``tolerance: 1e-3`` (relative; 1e-5 otherwise).
 ``tf.contrib``, which TensorFlow 2 has not, has a twin in ``equivalents`` that does the same without.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from pathlib import Path

@@ -3,8 +3,6 @@
 Programs of version 1 get ``tensorflow.compat.v1`` as `tensorflow`: TensorFlow's own advice is to change them so.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

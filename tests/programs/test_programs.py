@@ -1,7 +1,5 @@
 """Each program runs unchanged under ``dualgrad run`` and prints what it prints under TensorFlow."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Rows of `engine.ops.bands`, with the functions of `engine.ops.diagonal` that use its ops."""
 
-from __future__ import annotations
-
 from engine.ops import bands
 from engine.ops import diagonal as d
 from tests.row import Row, real

@@ -1,7 +1,5 @@
 """Rows of `engine.ops.bessel_orders`."""
 
-from __future__ import annotations
-
 import scipy.special as sp
 
 from engine.ops import bessel_orders as ops

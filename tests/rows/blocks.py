@@ -1,7 +1,5 @@
 """Rows of `engine.ops.blocks`, which has no ops of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

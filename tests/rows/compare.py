@@ -1,7 +1,5 @@
 """Rows of `engine.ops.compare`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

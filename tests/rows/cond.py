@@ -1,7 +1,5 @@
 """Rows of `engine.control.cond`, `engine.control.scan_loop` and `engine.control.while_loop`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

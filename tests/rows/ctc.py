@@ -1,7 +1,5 @@
 """Rows of `dualgrad.extras.ops.ctc`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dualgrad.extras.ops import ctc

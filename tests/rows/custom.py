@@ -1,7 +1,5 @@
 """Rows of `engine.custom`: the node that a custom gradient leaves behind."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows of `engine.ops.decompose`. Vectors are compared through functions that do not depend on their sign."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

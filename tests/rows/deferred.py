@@ -1,7 +1,5 @@
 """Rows of `engine.control.deferred`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rows of `engine.ops.diagonal`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from engine.ops import diagonal as d

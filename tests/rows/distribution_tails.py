@@ -1,7 +1,5 @@
 """Rows of `engine.ops.distribution_tails`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rows of `engine.ops.eig`. Vectors are compared through functions that do not depend on their phase."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

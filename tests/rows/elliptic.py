@@ -1,7 +1,5 @@
 """Rows of `engine.ops.elliptic`."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.special as sp
 

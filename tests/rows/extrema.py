@@ -1,7 +1,5 @@
 """Rows of `engine.ops.extrema`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from engine.core.dtypes import int32, int64

@@ -1,7 +1,5 @@
 """Rows of `engine.ops.fft`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

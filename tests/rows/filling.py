@@ -1,7 +1,5 @@
 """Rows of `engine.ops.filling`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from engine.ops import compare, filling, shape

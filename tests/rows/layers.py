@@ -1,7 +1,5 @@
 """Rows of `engine.ops.layers`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from engine.ops import arithmetic, complexes, explog, layers, reduce, stats

@@ -1,7 +1,5 @@
 """Rows of `engine.ops.random`. The distributions themselves are tested in `tests.test_random`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

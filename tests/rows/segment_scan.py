@@ -1,7 +1,5 @@
 """Rows of `engine.ops.segment_scan`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from engine.ops import segment_scan

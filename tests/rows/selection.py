@@ -1,7 +1,5 @@
 """Rows of `engine.ops.selection`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from engine.ops import selection as s

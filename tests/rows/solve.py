@@ -1,7 +1,5 @@
 """Rows of `engine.ops.solve`."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.linalg
 

@@ -1,7 +1,5 @@
 """Rows for `engine.ops.spectral`. Where values coincide, see tests/test_spectral.py."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

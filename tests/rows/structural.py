@@ -1,7 +1,5 @@
 """Rows of `engine.core.structural`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from engine.core import structural

@@ -1,7 +1,5 @@
 """Rows of `engine.core.variable`."""
 
-from __future__ import annotations
-
 from engine.core import variable
 from tests.row import Row, real
 

@@ -1,7 +1,5 @@
 """Rows of `engine.control.varying_loop`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from engine.closed.function import build

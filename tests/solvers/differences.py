@@ -1,7 +1,5 @@
 """Finite differences, beside which derivatives of solvers are held."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Roots, fixed points, minima and large linear equations inside derivatives."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

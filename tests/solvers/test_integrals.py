@@ -1,7 +1,5 @@
 """Integrals inside derivatives: limits by Leibniz's rule, parameters under the integral sign."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Splines and interpolants: SciPy's values, and derivatives in points, values and knots."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

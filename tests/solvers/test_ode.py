@@ -1,7 +1,5 @@
 """Differential equations inside derivatives: against SciPy's own solutions, differenced, and closed forms."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

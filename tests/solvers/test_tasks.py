@@ -1,7 +1,5 @@
 """Tasks of a scientist, each in a few lines, against closed forms or differences."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

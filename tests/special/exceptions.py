@@ -1,7 +1,5 @@
 """Where derivatives are further from the truth than the bounds of the table, by how much, and why."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

@@ -3,8 +3,6 @@
 Differences of numbers of so many digits that neither the step nor the cancellation is seen in the first 20 digits.
 """
 
-from __future__ import annotations
-
 import math
 import multiprocessing
 import signal

@@ -3,8 +3,6 @@
 ``python -m tests.special.measure [NAME ...]`` prints what is beyond the bounds.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 import warnings

@@ -3,8 +3,6 @@
 ``python -m tests.special.page`` prints the former, with ``--exceptions`` the errors beyond the bounds.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 

@@ -3,8 +3,6 @@
 Points are numbers of float32 wherever they are in its range, so that the truths serve both dtypes.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence

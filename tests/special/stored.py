@@ -1,7 +1,5 @@
 """The truths of the table as they are stored, and the order in which they stand."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

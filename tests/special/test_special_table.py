@@ -4,8 +4,6 @@ The truths are in `truths.json`; `python -m tests.special.make_truths` makes the
 than the bounds of `tests.special.measure`, by how much, and why.
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Programs that fail under TensorFlow 2, as functions of the module that they import as ``tf``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

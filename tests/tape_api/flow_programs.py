@@ -1,7 +1,5 @@
 """Choices and loops, as functions of the module imported as ``tf``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

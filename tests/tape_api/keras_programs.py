@@ -1,7 +1,5 @@
 """Losses, metrics, activations and layers of Keras, as functions of the module that is imported as ``tf``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Each returns a structure of what it computed; ``outputs.json`` keeps what Tensor
 numbers come from NumPy and weights are given, so that both compute the same.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

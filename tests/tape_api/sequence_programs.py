@@ -1,7 +1,5 @@
 """Masks, attention, metrics of decisions and more of Keras, as functions of the module imported as ``tf``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ready-made networks, beside Keras's: numbers of weights, names, outputs of given weights. Figures are Keras 3's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What Keras 3 does besides computing: which seeds layers draw, in which order data come, what `fit` hands on."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Every optimizer, loss, metric and many layers of the installed Keras beside ours, for 20 steps."""
 
-from __future__ import annotations
-
 import inspect
 import warnings
 from collections.abc import Iterator

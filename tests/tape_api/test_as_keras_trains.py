@@ -1,7 +1,5 @@
 """What training does as Keras 3.15: callbacks, odd data, options of optimizers. The numbers are Keras's."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``tf.autodiff.ForwardAccumulator`` and ``tf.recompute_grad``."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

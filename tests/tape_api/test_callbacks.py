@@ -1,7 +1,5 @@
 """Callbacks of `fit`."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``train.Checkpoint``: what is restored, when, by whom; and what is refused."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The classic programs of TensorFlow 2, with only the import line changed: what comes out is what TensorFlow gives."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

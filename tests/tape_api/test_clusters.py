@@ -1,7 +1,5 @@
 """Descriptions of clusters, and strategies for the one worker there is. The figures are TensorFlow 2.21's."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """TensorFlow 1's eager mode: gradients of functions, iterators, networks, layers. Figures are TensorFlow's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """custom_gradient: a function with a rule of the user's own."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 from collections import namedtuple

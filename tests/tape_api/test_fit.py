@@ -1,7 +1,5 @@
 """What `fit` and its like tell callbacks, and what they say of names that there are not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

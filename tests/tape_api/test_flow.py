@@ -1,7 +1,5 @@
 """Control flow, functions, modules, assertions and the rest of the small things."""
 
-from __future__ import annotations
-
 import collections
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`tf.function`: recorded once, run as a program, with the bits of the Python function; or as Python, and why."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import gc

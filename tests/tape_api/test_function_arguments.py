@@ -1,7 +1,5 @@
 """`tf.function`: what calls are told apart by, what one that fails leaves behind, what recording must not show."""
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import functools

@@ -1,7 +1,5 @@
 """Choices and loops of a `tf.function` are single ops: the numbers of Python and of a graph, one call of a body."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

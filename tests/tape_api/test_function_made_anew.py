@@ -1,7 +1,5 @@
 """A function that is made anew is traced anew: what it reads from around it may be another thing by then."""
 
-from __future__ import annotations
-
 import os
 import random
 import time

@@ -1,7 +1,5 @@
 """`tf.function` while tapes record: they see the ops that Python would apply, so all derivatives have the same bits."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """GradientTape: everything that SEMANTICS says of it, except Jacobians (test_jacobian.py)."""
 
-from __future__ import annotations
-
 import threading
 from collections import namedtuple
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """GradientTape: asking twice, higher orders, misuse, memory."""
 
-from __future__ import annotations
-
 import gc
 import tracemalloc
 import weakref

@@ -1,7 +1,5 @@
 """GradientTape.jacobian and batch_jacobian."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

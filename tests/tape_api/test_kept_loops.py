@@ -1,7 +1,5 @@
 """Loops on tapes that become one op: the same bits, what is connected, and what Python runs step by step."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Layers and models."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Files of each layer that Keras writes and we read, and the other way round."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

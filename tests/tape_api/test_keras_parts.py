@@ -1,7 +1,5 @@
 """Initializers, losses, metrics, utilities."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

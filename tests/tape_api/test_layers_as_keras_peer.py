@@ -1,7 +1,5 @@
 """Every layer of the installed Keras that we have, with each of its options, trained for 20 steps beside ours."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import warnings

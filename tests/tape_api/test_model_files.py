@@ -1,7 +1,5 @@
 """Models and weights in HDF5 files and archives: they come back, and Keras's come too."""
 
-from __future__ import annotations
-
 import json
 import sys
 import zipfile

@@ -1,7 +1,5 @@
 """Layers by a table: on tapes, in graphs and in Keras they give the same values and gradients for the same weights."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Names of variables in scopes, modules' own scopes, and functions that decorate."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

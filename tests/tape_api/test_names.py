@@ -1,7 +1,5 @@
 """The table of names, and the namespaces made of it."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any

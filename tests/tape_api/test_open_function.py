@@ -1,7 +1,5 @@
 """Functions that are called with symbols: shapes left open, and concrete functions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

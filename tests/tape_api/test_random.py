@@ -1,7 +1,5 @@
 """Random numbers: seeds, sequences, distributions. (The ops themselves are tested in tests/test_random.py.)"""
 
-from __future__ import annotations
-
 import random
 import threading
 from pathlib import Path

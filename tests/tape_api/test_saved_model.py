@@ -1,7 +1,5 @@
 """SavedModels of objects, functions and Keras models: what is saved is what is loaded, here and in TensorFlow."""
 
-from __future__ import annotations
-
 import gc
 import inspect
 import json

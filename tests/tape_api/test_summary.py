@@ -1,7 +1,5 @@
 """TensorFlow 2's summaries: read back, and compared with TensorFlow's own."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`gradients` and `hessians` inside of ``tf.function``; the numbers are what TensorFlow 2.21 gives."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tensors: making them of things, comparing, printing, converting back."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import sys

@@ -1,7 +1,5 @@
 """`TensorArray`: what places hold that nothing was written to, and which elements go together."""
 
-from __future__ import annotations
-
 from types import ModuleType
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Model files of strangers: what they name is looked up, never imported, and nothing they say runs."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import json

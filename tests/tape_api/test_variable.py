@@ -1,7 +1,5 @@
 """Variables: making, reading, assigning."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from typing import Any

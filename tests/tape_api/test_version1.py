@@ -1,7 +1,5 @@
 """``tf.compat.v1`` of the tape API: TensorFlow 1's names and arguments on eager tensors, beside TensorFlow."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType

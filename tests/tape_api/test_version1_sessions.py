@@ -1,7 +1,5 @@
 """``tf.compat.v1`` in eager mode, as TensorFlow 2.21 has it: what needs a graph raises, the rest has no effect."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
