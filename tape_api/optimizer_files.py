@@ -17,7 +17,6 @@ from dualgrad.files.bundle import Stored
 from optim.keras_optimizer import KerasOptimizer
 from optim.loss_scaling import LossScaleOptimizer
 from tape_api.in_place import held
-from tape_api.trackable import in_older_order
 
 Plan = list[tuple[Any, np.ndarray]]
 Taken = tuple[Any, np.ndarray, int]
@@ -68,9 +67,6 @@ def planned(optimizer: Any, stored: Sequence[Any]) -> Plan:
         inner = planned(optimizer.inner_optimizer, stored[4:])
         return [*[(v, _in_dtype(hdf5.numbers(a), v.dtype.numpy)) for v, a in own if inner], *inner]
     variables = kept(optimizer)[: None if _count(optimizer) is None else -1]
-    is_older = isinstance(optimizer, KerasOptimizer) and _shapes(variables) != _shapes(stored)
-    if is_older:
-        variables = list(in_older_order(optimizer).items.values())
     if _shapes(variables) != _shapes(stored):
         warnings.warn(
             f"load_weights: the state of optimizer {getattr(optimizer, 'name', '')!r} is left as it is: it keeps "
@@ -79,7 +75,7 @@ def planned(optimizer: Any, stored: Sequence[Any]) -> Plan:
         )
         return []
     pairs = [(v, _in_dtype(hdf5.numbers(a), v.dtype.numpy), 0) for v, a in zip(variables, stored, strict=True)]
-    return [(v, a) for v, a, _ in (pairs if is_older else in_steps(optimizer, pairs))]
+    return [(v, a) for v, a, _ in in_steps(optimizer, pairs)]
 
 
 def _in_dtype(value: Any, dtype: Any) -> Any:

@@ -6,11 +6,10 @@ name; only where the variable is not among the objects, by its place.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NoReturn
 
 from dualgrad.files import checkpoints
-from dualgrad.files.protos import TrackableObject, TrackableObjectGraph
+from dualgrad.files.protos import TrackableObjectGraph
 from engine.core.aval import compatible, format_shape
 from engine.core.value import shape_of
 from engine.runtime.errors import DTypeError, ShapeError
@@ -18,7 +17,7 @@ from optim.keras_optimizer import KerasOptimizer
 from optim.slots import Stateful
 from tape_api import optimizer_files
 from tape_api.in_place import put
-from tape_api.trackable import Container, children, in_older_order, walk
+from tape_api.trackable import Container, children, walk
 from tape_api.variable import Variable
 
 
@@ -66,12 +65,7 @@ class Restored:
             return False
         held = children(obj)
         if isinstance(obj, KerasOptimizer):
-            if self._is_older(node):
-                held = {**held, "_variables": in_older_order(obj)}
-            else:
-                self._of_keras[id(obj)] = obj
-        elif isinstance(obj, Stateful) and not node.slot_variables:
-            held = _by_older_names(obj, held, {edge.local_name for edge in node.children})
+            self._of_keras[id(obj)] = obj
         missing = False
         for edge in node.children:
             child = held.get(edge.local_name)
@@ -104,12 +98,6 @@ class Restored:
         for variable, number in by_place:
             if self._slots[number].original_variable_node_id not in self._objects and id(variable) not in self._matched:
                 self._take(variable, number, found)
-
-    def _is_older(self, optimizer: TrackableObject) -> bool:
-        """Whether a Keras optimizer was saved by version 0.2, which knew what it keeps by place alone."""
-        held = {edge.local_name: self._graph.nodes[edge.node_id] for edge in optimizer.children}
-        counter = held.get("_iterations")
-        return counter is not None and "iter" not in held and counter.attributes[0].full_name == "iterations"
 
     def _value(self, variable: Any, key: str) -> Any:
         stored, shape = self._reader.dtype(key), self._reader.shape(key)
@@ -158,20 +146,6 @@ class Restored:
         """Accepted for compatibility: eager variables have their values."""
 
     run_restore_ops = initialize_or_restore
-
-
-def _by_older_names(obj: Stateful, held: dict[str, Any], names: set[str]) -> dict[str, Any]:
-    """Saved values by the names of version 0.2, of which several variables had one, and the last was saved."""
-    older = {v.name.removesuffix(":0"): v for v in [*obj.kept_together(), *[slot for *_, slot in obj.kept_slots()]]}
-    numbered = held.keys() - older.keys() - {str(i) for i in range(len(getattr(obj, "parts", ())))}
-    if not numbered or not names & older.keys() or names & numbered:
-        return held
-    warnings.warn(
-        f"restore: version 0.2, which saved this checkpoint, lost what {type(obj).__name__} kept under names that "
-        f"others had too: {len(numbered)} variables beside {', '.join(sorted(older))} stay as they are",
-        stacklevel=2,
-    )
-    return older
 
 
 class RestoredByNames(Restored):

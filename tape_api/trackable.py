@@ -99,12 +99,6 @@ def _of_optimizer(optimizer: KerasOptimizer) -> dict[str, Any]:
     return held
 
 
-def in_older_order(optimizer: KerasOptimizer) -> Container:
-    """The variables of an optimizer as version 0.2 numbered them."""
-    variables = [*optimizer._counted(), *optimizer._slots.all(), *optimizer._averages.all()]
-    return Container({str(i): v for i, v in enumerate(variables)})
-
-
 def _of_stack(model: Model) -> dict[str, Any]:
     """The layers of a model, under Keras 3's names and those of Keras 2."""
     layers = model.layers

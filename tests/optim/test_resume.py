@@ -20,8 +20,6 @@ from optim import keras, transforms
 from tests.optim.cases import CASES
 from tests.support import assert_same_bits
 
-GOLDEN = Path(__file__).parent / "golden"
-"""Checkpoints that version 0.2 wrote."""
 STRAIGHT, SAVED = 12, 5
 TARGET = np.array([[3.0, -1.0], [0.5, 2.0], [0.25, -4.0]], np.float32)
 DECAYING = optim.schedules.ExponentialDecay(0.1, 3, 0.5)
@@ -238,7 +236,7 @@ OTHERS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 class Pair:
-    """A program for our front end or TensorFlow; as the goldens of version 0.2 were written, after five steps."""
+    """A program for our front end or TensorFlow."""
 
     def __init__(self, tf: Any, name: str) -> None:
         kind, more = OTHERS[name]
@@ -254,27 +252,6 @@ class Pair:
 
     def values(self) -> list[np.ndarray]:
         return [self.a.numpy(), self.b.numpy()]
-
-
-@pytest.mark.parametrize("built", [False, True], ids=["deferred", "built"])
-@pytest.mark.parametrize("name", ["adam", "rms", "sgd"])
-def test_checkpoints_of_version_0_2(name: str, built: bool) -> None:
-    second = Pair(tape_api, name)
-    if built:
-        second.optimizer.build([second.a, second.b])
-    second.checkpoint.restore(str(GOLDEN / name))
-    assert_same_bits(second.run(5, 12).values(), Pair(tape_api, name).run(0, 12).values())
-
-
-def test_what_version_0_2_has_lost_is_said() -> None:
-    """Both slots of Adam had one name on tapes; only the second was saved."""
-    second = Pair(tape_api, "v1")
-    second.checkpoint.restore(str(GOLDEN / "v1"))
-    with pytest.warns(
-        UserWarning, match="2 variables beside a/Adam, b/Adam, beta1_power, beta2_power stay as they are"
-    ):
-        second.run(5, 6)
-    assert float(second.optimizer.variables()[-1].numpy()) == pytest.approx(0.999**7)
 
 
 @pytest.mark.peer

@@ -35,7 +35,7 @@ _FLOAT64 = dict.fromkeys(_EXACT.split(), 0.0) | {
 }  # fmt: skip
 _LIBRARIES = (
     "banded conv decompose determinants eig einsum fft linalg lu matrix_functions matrix_roots solve spectral "
-    "bessel_orders distribution_tails elliptic likelihood normal_mixtures orthogonal random ratio_distributions "
+    "bessel_orders distribution_tails elliptic likelihood orthogonal random ratio_distributions "
     "scipy_special special"
 )
 _OF_LIBRARIES = {f"engine.ops.{name}" for name in _LIBRARIES.split()}

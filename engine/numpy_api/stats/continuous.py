@@ -48,16 +48,6 @@ from engine.ops.likelihood import (
     log_stdtr,
     one_minus_exp,
 )
-from engine.ops.normal_mixtures import (
-    exponnorm_cdf,
-    exponnorm_sf,
-    inverse_gauss,
-    log_exponnorm,
-    log_exponnorm_cdf,
-    log_exponnorm_sf,
-    log_inverse_gauss_cdf,
-    log_inverse_gauss_sf,
-)
 from engine.ops.scipy_special import betaincc, log_of_power, log_of_power1p
 from engine.ops.special import betainc, erf, erfc, igamma, igammac, lgamma
 from engine.runtime.lazy_scipy import scipy
@@ -129,6 +119,10 @@ NORM = Distribution(
 )
 
 
+def _inverse_gauss(x: Any, mu: Any) -> Any:
+    return -_LOG_ROOT - 1.5 * np.log(x) - 0.5 * np.square((x / mu - 1.0) / np.sqrt(x))
+
+
 def _norminvgauss(x: Any, a: Any, b: Any) -> Any:
     root = np.sqrt(1.0 + x * x)
     bessel = np.log(_special("k1e", a * root))
@@ -179,11 +173,6 @@ _OF_NORMAL = {
         support=positive,
         valid=lambda c: c >= 0.0,
     ),
-    "exponnorm": Distribution(
-        ("K",),
-        log_exponnorm,
-        **_tails(lambda x, k: (x, k), exponnorm_cdf, exponnorm_sf, log_exponnorm_cdf, log_exponnorm_sf),
-    ),
     "johnsonsu": Distribution(
         ("a", "b"),
         lambda x, a, b: np.log(b) - 0.5 * log1p(x * x) + _normal(a + b * np.arcsinh(x)),
@@ -205,22 +194,8 @@ _OF_NORMAL = {
         support=positive,
         open_at=(True, False),
     ),
-    "invgauss": Distribution(
-        ("mu",),
-        inverse_gauss,
-        logcdf=log_inverse_gauss_cdf,
-        logsf=log_inverse_gauss_sf,
-        support=positive,
-        open_at=(True, False),
-    ),
-    "wald": Distribution(
-        (),
-        lambda x: inverse_gauss(x, ones_like(x)),
-        logcdf=lambda x: log_inverse_gauss_cdf(x, ones_like(x)),
-        logsf=lambda x: log_inverse_gauss_sf(x, ones_like(x)),
-        support=positive,
-        open_at=(True, False),
-    ),
+    "invgauss": Distribution(("mu",), _inverse_gauss, support=positive, open_at=(True, False)),
+    "wald": Distribution((), lambda x: _inverse_gauss(x, 1.0), support=positive, open_at=(True, False)),
     "norminvgauss": Distribution(("a", "b"), _norminvgauss, valid=lambda a, b: np.logical_and(a > 0.0, np.abs(b) < a)),
     "levy": Distribution(
         (),
