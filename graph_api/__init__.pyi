@@ -139,7 +139,6 @@ from dualgrad.keras.layers.images import RandomFlip as _dualgrad_keras_layers_im
 from dualgrad.keras.layers.images import RandomRotation as _dualgrad_keras_layers_images_RandomRotation
 from dualgrad.keras.layers.images import RandomTranslation as _dualgrad_keras_layers_images_RandomTranslation
 from dualgrad.keras.layers.images import Resizing as _dualgrad_keras_layers_images_Resizing
-from dualgrad.keras.layers.lookup import IntegerLookup as _dualgrad_keras_layers_lookup_IntegerLookup
 from dualgrad.keras.layers.lookup import StringLookup as _dualgrad_keras_layers_lookup_StringLookup
 from dualgrad.keras.layers.lookup import TextVectorization as _dualgrad_keras_layers_lookup_TextVectorization
 from dualgrad.keras.layers.merging import Add as _dualgrad_keras_layers_merging_Add
@@ -151,7 +150,6 @@ from dualgrad.keras.layers.merging import Minimum as _dualgrad_keras_layers_merg
 from dualgrad.keras.layers.merging import Multiply as _dualgrad_keras_layers_merging_Multiply
 from dualgrad.keras.layers.merging import Subtract as _dualgrad_keras_layers_merging_Subtract
 from dualgrad.keras.layers.normalization import BatchNormalization as _dualgrad_keras_layers_normalization_BatchNormalization
-from dualgrad.keras.layers.normalization import GroupNormalization as _dualgrad_keras_layers_normalization_GroupNormalization
 from dualgrad.keras.layers.normalization import LayerNormalization as _dualgrad_keras_layers_normalization_LayerNormalization
 from dualgrad.keras.layers.pooling import AveragePooling1D as _dualgrad_keras_layers_pooling_AveragePooling1D
 from dualgrad.keras.layers.pooling import AveragePooling2D as _dualgrad_keras_layers_pooling_AveragePooling2D
@@ -1677,12 +1675,10 @@ class _keras:
         GlobalMaxPooling1D: TypeAlias = _dualgrad_keras_layers_pooling_GlobalMaxPooling1D
         GlobalMaxPooling2D: TypeAlias = _dualgrad_keras_layers_pooling_GlobalMaxPooling2D
         GlobalMaxPooling3D: TypeAlias = _dualgrad_keras_layers_pooling_GlobalMaxPooling3D
-        GroupNormalization: TypeAlias = _dualgrad_keras_layers_normalization_GroupNormalization
         Identity: TypeAlias = _dualgrad_keras_layers_preprocessing_Identity
         Input: TypeAlias = _dualgrad_keras_layers_core_Input
         InputLayer: TypeAlias = _dualgrad_keras_layers_core_InputLayer
         InputSpec: TypeAlias = _dualgrad_keras_layers_specs_InputSpec
-        IntegerLookup: TypeAlias = _dualgrad_keras_layers_lookup_IntegerLookup
         LSTM: TypeAlias = _dualgrad_keras_layers_recurrent_LSTM
         LSTMCell: TypeAlias = _dualgrad_keras_layers_cells_LSTMCell
         Lambda: TypeAlias = _dualgrad_keras_layers_core_Lambda

@@ -119,7 +119,7 @@ OTHERS: dict[str, dict[str, str]] = {
         "dualgrad/keras/models.py": "_functional_form",
         "dualgrad/migrate/check/surface.py": "instance_attributes of",
         "dualgrad/migrate/convert/calls.py": "_public",
-        "dualgrad/migrate/convert/identifiers.py": "_assigned_on _assignments _function_around _parsed _starts",
+        "dualgrad/migrate/convert/identifiers.py": "_assigned_on _assignments _function_around _is_returned _parsed _starts",
         "dualgrad/migrate/convert/spelling.py": "_by_module _defaults _parameters",
         "dualgrad/migrate/internal_modules.py": "modules",
         "dualgrad/migrate/watch.py": "is_users",
@@ -130,7 +130,7 @@ OTHERS: dict[str, dict[str, str]] = {
         "engine/executor/reductions.py": "_finds_the_same",
         "engine/executor/refs.py": "core_dims",
         "engine/executor/vocabulary.py": "_small_loop dots_alike is_outer",
-        "engine/runtime/blas.py": "_threads_wanted multiplies_in_place openblas thread_count",
+        "engine/runtime/blas.py": "threads_wanted multiplies_in_place openblas thread_count",
         "engine/runtime/machine.py": "memory",
     },
     "filled when modules are imported, or by the user": {

@@ -36,7 +36,7 @@ contrib.layers.optimize_loss contrib.slim.optimize_loss | use an optimizer's com
  apply_gradients
 distribute.cluster_resolver.UnionResolver | put all addresses into one SimpleClusterResolver
 contrib.opt.LookaheadOptimizer | keep a copy of the variables, and assign to both every few steps
-keras.layers.Hashing keras.layers.HashedCrossing | layers that hash are out of scope: use StringLookup, IntegerLookup,
+keras.layers.Hashing keras.layers.HashedCrossing | layers that hash are out of scope: use StringLookup,
  or strings.to_hash_bucket_fast before
 keras.layers.Discretization | use searchsorted of the ends of bins before
 keras.layers.CategoryEncoding | use one_hot, and reduce_sum of it along the words

@@ -28,7 +28,6 @@ DRAWING: dict[str, Case] = {
     "DepthwiseConv1D": (lambda L: L.DepthwiseConv1D(2), X),
     "SeparableConv1D": (lambda L: L.SeparableConv1D(3, 2), X),
     "GaussianNoise": (lambda L: L.GaussianNoise(0.3), X),
-    "GroupNormalization": (lambda L: L.GroupNormalization(3), X),
     "Resizing": (lambda L: L.Resizing(4, 5), IM),
     "Resizing, cropped": (lambda L: L.Resizing(5, 5, crop_to_aspect_ratio=True), IM),
     "UpSampling2D": (lambda L: L.UpSampling2D((2, 3), interpolation="bilinear"), IM),
@@ -122,8 +121,6 @@ def test_words_and_back() -> None:
     assert back(ids).numpy().tolist() == [[b"a", b"[UNK]"], [b"c", b"b"]]
     again = layers.StringLookup.from_config(lookup.get_config())
     np.testing.assert_array_equal(again(["b"]), [2])
-    integers = layers.IntegerLookup(vocabulary=[10, 20], output_mode="one_hot")
-    np.testing.assert_array_equal(integers([20, 5]), [[0, 0, 1], [1, 0, 0]])
     with pytest.raises(ValueError, match="is not in the vocabulary"):
         layers.StringLookup(vocabulary=["a"], num_oov_indices=0)(["b"])
     with pytest.raises(RuntimeError, match="has no vocabulary"):

@@ -89,7 +89,6 @@ CASES: dict[str, tuple[Make, Any]] = {
     "Sep2": (seq(lambda L: L.SeparableConv2D(3, 2)), IM),
     "BN": (seq(lambda L: L.BatchNormalization()), IM),
     "LN": (seq(lambda L: L.LayerNormalization()), X),
-    "GN": (seq(lambda L: L.GroupNormalization(3)), X),
     "Norm": (seq(lambda L: L.Normalization(mean=0.5, variance=2.0)), F),
     "Resc": (seq(lambda L: L.Rescaling(0.5, offset=-1)), IM),
     "Resize": (seq(lambda L: L.Resizing(4, 5)), IM),
@@ -152,7 +151,6 @@ CASES: dict[str, tuple[Make, Any]] = {
     "Merge": (merged, F),
     "Text": (text, S),
     "Words": (word, S),
-    "Lookup": (seq(lambda L: L.IntegerLookup(vocabulary=[1, 2, 3])), IDS),
 }
 
 

@@ -1,4 +1,4 @@
-"""Every layer of the installed Keras that we have, with each of its options, trained for 20 steps beside ours."""
+"""Every layer of the installed Keras that we have, with each of its options, trained for a few steps beside ours."""
 
 import inspect
 import json
@@ -27,7 +27,7 @@ ROWS, SERIES, IMAGES, BLOCKS = (
     RNG.normal(size=s).astype(np.float32) for s in ((4, 6), (3, 8, 6), (2, 8, 9, 4), (2, 5, 6, 7, 4))
 )
 ELSEWHERE = {
-    *("Bidirectional", "IntegerLookup", "InputLayer", "Lambda", "Layer", "RNN", "StackedRNNCells", "StringLookup"),
+    *("Bidirectional", "InputLayer", "Lambda", "Layer", "RNN", "StackedRNNCells", "StringLookup"),
     *("TextVectorization", "TimeDistributed", "Wrapper"),
 }
 """Layers made of others or of words, and the bases of all."""

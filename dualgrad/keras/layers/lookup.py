@@ -1,4 +1,4 @@
-"""Layers that turn words or integers into indices and back: `StringLookup`, `IntegerLookup`, `TextVectorization`."""
+"""Layers that turn words into indices and back: `StringLookup`, `TextVectorization`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dualgrad.extras.ops.vocabulary import Table, looked_up_op, rows_of_texts_op
 from dualgrad.keras import functions as tf
 from dualgrad.keras.layers.base import Layer
 from dualgrad.keras.settings import floatx
-from engine.core.dtypes import DType, as_dtype, float32, int64, string
+from engine.core.dtypes import as_dtype, float32, int64, string
 from engine.core.operands import Operand
 from engine.core.value import Value, dtype_of, shape_of
 from engine.runtime.errors import InvalidArgumentError
@@ -33,8 +33,6 @@ class _Vocabulary(Layer):
     `vocabulary` is a list, an array, or the name of a file with a token a line.
     """
 
-    _keys: DType = string
-
     def _take(
         self,
         max_tokens: int | None,
@@ -51,7 +49,7 @@ class _Vocabulary(Layer):
             raise ValueError(f"{type(self).__name__}: `output_mode` must be one of {_MODES}, got {output_mode!r}")
         if invert and output_mode != "int":
             raise ValueError(f"{type(self).__name__}: `output_mode` must be 'int' when `invert` is true")
-        if num_oov_indices > 1 and self._keys is string:
+        if num_oov_indices > 1:
             raise NotImplementedError(f"{type(self).__name__}: `num_oov_indices` must be 0 or 1, got {num_oov_indices}")
         self.max_tokens, self.num_oov_indices = max_tokens, num_oov_indices
         self.mask_token, self.oov_token = _as_bytes(mask_token), _as_bytes(oov_token)
@@ -77,7 +75,6 @@ class _Vocabulary(Layer):
         if isinstance(vocabulary, str):
             with open(vocabulary, "rb") as file:
                 vocabulary = [line.rstrip(b"\r\n") for line in file]
-                vocabulary = vocabulary if self._keys is string else [int(v) for v in vocabulary]
         tokens = [_as_bytes(v) for v in np.asarray(vocabulary, object).ravel().tolist()]
         weights = [] if idf_weights is None else np.asarray(idf_weights, np.float64).tolist()
         special = self._specials
@@ -131,7 +128,7 @@ class _Vocabulary(Layer):
 
     def _documents(self, batch: Any) -> Iterator[list[Any]]:
         """The tokens of each row."""
-        array = np.asarray(self.host.tensor(batch) if self._keys is string else batch)
+        array = np.asarray(self.host.tensor(batch))
         yield from array.reshape(len(array) if array.ndim else 1, -1).tolist()
 
     def get_config(self) -> dict[str, Any]:
@@ -171,9 +168,9 @@ class _Vocabulary(Layer):
 
     def _looked_up(self, inputs: Any) -> Operand:
         x = inputs if isinstance(inputs, Value) else self.host.tensor(inputs)
-        if not self.invert and (dtype_of(x) is string) != (self._keys is string):
-            raise ValueError(f"layer {self.name!r} takes elements of dtype {self._keys.name}, got {dtype_of(x).name}")
-        table, out = self._table(), self._keys if self.invert else int64
+        if not self.invert and dtype_of(x) is not string:
+            raise ValueError(f"layer {self.name!r} takes strings, got {dtype_of(x).name}")
+        table, out = self._table(), string if self.invert else int64
         found: Operand = self.host.tensor(looked_up_op(x, table=table, out_type=out))
         return found
 
@@ -241,33 +238,6 @@ class StringLookup(_Vocabulary):
         pad_to_max_tokens: bool = False,
         sparse: bool = False,
         encoding: str = "utf-8",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self._take(
-            *(max_tokens, num_oov_indices, mask_token, oov_token, vocabulary, idf_weights, invert),
-            *(output_mode, pad_to_max_tokens),
-        )
-
-
-class IntegerLookup(_Vocabulary):
-    """Integers as indices, or indices as integers: as `StringLookup`."""
-
-    _keys = int64
-
-    def __init__(
-        self,
-        max_tokens: int | None = None,
-        num_oov_indices: int = 1,
-        mask_token: int | None = None,
-        oov_token: int = -1,
-        vocabulary: Any = None,
-        vocabulary_dtype: Any = "int64",
-        idf_weights: Any = None,
-        invert: bool = False,
-        output_mode: str = "int",
-        sparse: bool = False,
-        pad_to_max_tokens: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
