@@ -119,7 +119,8 @@ OTHERS: dict[str, dict[str, str]] = {
         "dualgrad/keras/models.py": "_functional_form",
         "dualgrad/migrate/check/surface.py": "instance_attributes of",
         "dualgrad/migrate/convert/calls.py": "_public",
-        "dualgrad/migrate/convert/identifiers.py": "_assigned_on _assignments _function_around _is_returned _parsed _starts",
+        "dualgrad/migrate/convert/identifiers.py": "_assigned_on _assignments _function_around _is_returned _parsed "
+        "_starts",
         "dualgrad/migrate/convert/spelling.py": "_by_module _defaults _parameters",
         "dualgrad/migrate/internal_modules.py": "modules",
         "dualgrad/migrate/watch.py": "is_users",

@@ -33,7 +33,7 @@ ROWS = (
         tf=lambda tf, x: tf.math.top_k(x, 2)[1],
         order=0,
     ),
-    Row(gather.gather_op, (distinct(3, 4),), call=lambda x: sorting.sort(x), oracle=np.sort, tf="sort", label="sort, ascending"),
+    Row(gather.gather_op, (distinct(3, 4),), call=lambda x: sorting.sort(x), oracle=np.sort, tf="sort", label="up"),
     offered(gather.gather_op, sorting.sort, (distinct(3, 4, 2),), 1, "DESCENDING", oracle=lambda x: -np.sort(-x, 1)),
     Row(
         gather.gather_op,
