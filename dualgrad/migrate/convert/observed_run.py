@@ -502,7 +502,7 @@ def _note_variable(capture: Capture, usual: Callable[..., Any], self: Any, *args
     usual(self, *args, **kwargs)
     capture.note_value(self, self.initial_value.node)
     capture.variables.append(self)
-    frames = [(f.f_code.co_filename, line) for f, line in traceback.walk_stack(None)]
+    frames = [(f.f_code.co_filename, line) for f, line in traceback.walk_stack(sys._getframe())]
     capture.made_on[id(self)] = [frame for frame in frames if watch.is_users(frame[0])]
     capture.creations.append(Span(graph, first, len(graph.nodes)))
 
