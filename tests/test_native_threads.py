@@ -60,10 +60,9 @@ def test_any_number_of_threads_gives_the_same_bits(name: str, threads: Callable[
     assert all(each.tobytes() == found[0].tobytes() for each in found)
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="threads cannot be counted here")
 def test_large_steps_are_shared(threads: Callable[[int], None]) -> None:
     """A thread for each beside the one that asks; they stay."""
-    if not os.path.exists("/proc/self/task"):
-        pytest.skip("threads cannot be counted here")
     threads(4)
     compiled = tf.function(chain)
     for _ in range(STEADY):

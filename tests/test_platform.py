@@ -149,5 +149,7 @@ def test_devices(tf: Any) -> None:
     assert config.functions_run_eagerly()
     config.run_functions_eagerly(False)
     config.threading.set_intra_op_parallelism_threads(2)
+    with pytest.raises(TypeError):
+        config.threading.set_intra_op_parallelism_threads(1.5)
     assert config.threading.get_intra_op_parallelism_threads() == 2
     config.threading.set_intra_op_parallelism_threads(0)

@@ -1,4 +1,4 @@
-"""``tf.config``: what there is to compute with. One device, the CPU; threads are those of NumPy's BLAS."""
+"""``tf.config``: what there is to compute with. One device, the CPU, whose cores share large steps."""
 
 from __future__ import annotations
 
@@ -133,8 +133,8 @@ def get_soft_device_placement() -> bool:
 
 def set_intra_op_parallelism_threads(num_threads: int) -> None:
     """Let so many threads share large steps of programs made from now on; BLAS's follow OPENBLAS_NUM_THREADS."""
-    _settings["intra"] = int(num_threads)
     share(num_threads)
+    _settings["intra"] = int(num_threads)
 
 
 def get_intra_op_parallelism_threads() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from operator import index
 
 from engine.runtime.blas import thread_count, threads_wanted
 from engine.runtime.extension import extension
@@ -17,8 +18,9 @@ if executor is not None and (count := thread_count()) is not None:
 
 def share(threads: int) -> None:
     """Let so many threads share large steps of programs that are made from now on; 0 stands for as many as at first."""
+    count = index(threads) or threads_wanted()
     if executor is not None:
-        executor.use_threads(threads or threads_wanted(), TUNING.shared_numbers)
+        executor.use_threads(count, TUNING.shared_numbers)
 
 
 share(0)
