@@ -12,7 +12,7 @@
 #endif
 
 #define WORTH_A_LOOP 8 /* how often a ufunc is called before its loop is looked for */
-#define LOOP_SLOTS 256
+#define LOOP_SLOTS 512
 #define LOOP_MOST 4096 /* numbers; beyond that NumPy's own call costs little, and lets other threads run */
 #define LOOP_AXES 8
 #define LOOP_LINES 64 /* so many lines of a broadcast operand are gone through one by one */
@@ -69,8 +69,9 @@ static int look_for_loop(EagerLoop *loop, PyArray_Descr *dtype)
 /* The loop of a ufunc, NULL if there is none to be called, or not yet. */
 static EagerLoop *loop_for(PyObject *kernel, PyArray_Descr *dtype)
 {
-    const size_t at = ((size_t)kernel >> 4) * 31 + (size_t)dtype->type_num;
-    for (size_t i = 0; i < 8; i++) {
+    /* ufuncs lie at regular distances: the high half of a product spreads them (Fibonacci hashing; Knuth, volume 3, 6.4) */
+    const uint64_t at = ((uint64_t)(uintptr_t)kernel + (uint64_t)dtype->type_num) * 0x9E3779B97F4A7C15u >> 32;
+    for (uint64_t i = 0; i < 32; i++) {
         EagerLoop *loop = &eager_loops[(at + i) % LOOP_SLOTS];
         if (loop->ufunc == NULL) {
             loop->ufunc = Py_NewRef(kernel);
