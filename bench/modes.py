@@ -28,7 +28,7 @@ from engine.core.operands import Operand
 from engine.core.value import Value, address
 from engine.jacobian.planning.plan import Options
 from engine.numpy_api.manners import as_arrays
-from engine.quoting import markup
+from engine.runtime.quoting import markup
 
 HEAD = ("", "graph", "tape", "tape / graph")
 MODES = ("graph", "tape")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from engine.quoting import markup
+from engine.runtime.quoting import markup
 
 STYLE = """
 body { max-width: 1000px; margin: 2em auto; padding: 0 1em; font: 16px/1.5 system-ui, sans-serif; color: #222; }

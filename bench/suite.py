@@ -15,7 +15,7 @@ from bench.plots import Curve, Dot, dots, scaling, shares, styles
 from bench.results import OURS, Result, Run, axis, chosen, modes, problems, read, sizes
 from bench.svg import GREEN, ORANGE, PURPLE, SKY, VERMILLION, Style
 from bench.text import as_markdown, duration, filled
-from engine.quoting import markup
+from engine.runtime.quoting import markup
 
 TITLE = "What Jacobians cost in graph mode and in tape mode"
 OTHER_TITLE = "Benchmarks"

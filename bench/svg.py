@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from bench.text import readable
-from engine.quoting import markup
+from engine.runtime.quoting import markup
 
 BLUE, SKY, ORANGE, VERMILLION, GREEN, PURPLE = "#0072B2", "#56B4E9", "#E69F00", "#D55E00", "#009E73", "#CC79A7"
 INK, GRID = "#222222", "#DDDDDD"

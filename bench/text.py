@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.quoting import one_line
+from engine.runtime.quoting import one_line
 
 DASH = "–"
 

@@ -348,8 +348,6 @@ from dualgrad.sparse.functions import sparse_dense_matmul as _dualgrad_sparse_fu
 from dualgrad.sparse.functions import to_dense as _dualgrad_sparse_functions_to_dense
 from dualgrad.sparse.functions import transpose as _dualgrad_sparse_functions_transpose
 from dualgrad.sparse.sparse_tensor import SparseTensorValue as SparseTensorValue
-from engine import function_transforms as _engine_function_transforms
-from engine.aggregation import AggregationMethod as AggregationMethod
 from engine.core.dtypes import DType as DType
 from engine.core.dtypes import DType as _DType
 from engine.core.dtypes import DType as _engine_core_dtypes_DType
@@ -359,8 +357,9 @@ from engine.core.operands import Operation as _Operation
 from engine.core.tensor_shape import TensorShape as _TensorShape
 from engine.core.unconnected import UnconnectedGradients as UnconnectedGradients
 from engine.core.value import Value as _Value
+from engine.derivatives.aggregation import AggregationMethod as AggregationMethod
+from engine.derivatives.primitive import primitive as primitive
 from engine.explain import explain as explain
-from engine.gradient_tape import GradientTape as GradientTape
 from engine.ops.indexed_slices import IndexedSlices as IndexedSlices
 from engine.ops.row_assignment import scatter_add as scatter_add
 from engine.ops.row_assignment import scatter_div as scatter_div
@@ -372,8 +371,9 @@ from engine.ops.row_assignment import scatter_nd_sub as scatter_nd_sub
 from engine.ops.row_assignment import scatter_nd_update as scatter_nd_update
 from engine.ops.row_assignment import scatter_sub as scatter_sub
 from engine.ops.row_assignment import scatter_update as scatter_update
-from engine.primitive import primitive as primitive
 from engine.runtime import errors as _engine_runtime_errors
+from engine.transforms import functions as _engine_transforms_functions
+from engine.transforms.gradient_tape import GradientTape as GradientTape
 from graph_api import autograph as _graph_api_autograph
 from graph_api import data as _graph_api_data
 from graph_api.assertions import assert_near as _graph_api_assertions_assert_near
@@ -3005,7 +3005,7 @@ class train:
     summary_iterator = staticmethod(_dualgrad_files_events_summary_iterator)
     update_checkpoint_state = staticmethod(_dualgrad_files_checkpoints_update_state)
     write_graph = staticmethod(_graph_api_graph_files_meta_graphs_write_graph)
-transforms = _engine_function_transforms
+transforms = _engine_transforms_functions
 def transpose(a: TensorLike, perm: Any = ..., name: str | None = ..., conjugate: Any = ...) -> Tensor: ...
 def truediv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 truncated_normal_initializer: TypeAlias = _dualgrad_frontend_initializers_UnitTruncatedNormal

@@ -18,8 +18,8 @@ from engine.core.operands import Operand
 from engine.core.trace import LARGE, Symbol, follow
 from engine.core.value import Value, aval_of, scalar
 from engine.core.variable import Variable
-from engine.custom import custom_gradient as with_custom_gradient
-from engine.custom import passing
+from engine.derivatives.custom import custom_gradient as with_custom_gradient
+from engine.derivatives.custom import passing
 from engine.ops.filling import fill
 from engine.ops.lift import as_operand, cast_data, own_array
 from engine.ops.shape import reshape
@@ -286,7 +286,7 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator: a function that returns ``(result, grad_fn)`` and has the gradient that `grad_fn` computes.
 
-    See `engine.custom.custom_gradient`, of which this is the form for graph tensors.
+    See `engine.derivatives.custom.custom_gradient`, of which this is the form for graph tensors.
 
     Examples
     --------

@@ -17,11 +17,11 @@ from engine.core.kinds import FROM_VJP, Together, general
 from engine.core.operands import Operand, Results
 from engine.core.value import Value, Zero, aval_of, dtype_of
 from engine.core.variable import Variable
-from engine.gradient_tape import GradientTape
-from engine.linearity import check_linear, not_linear
+from engine.derivatives.linearity import check_linear, not_linear
 from engine.ops.creation import zeros_like
 from engine.ops.lift import as_operand
 from engine.runtime.errors import DTypeError, InvalidArgumentError, of_users_function
+from engine.transforms.gradient_tape import GradientTape
 from graph_api.convert import convert_to_tensor
 from graph_api.defaults import stacks
 from graph_api.flow import one_by_one

@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.core import nest
 from engine.core.value import dtype_of
-from engine.fetched_jacobian import Fetched
+from engine.jacobian.fetched import Fetched
 from engine.jacobian.views.evaluations import as_pairs
 from engine.jacobian.views.for_scipy import SciPyFunction, SciPyODE
 from engine.jacobian.views.results import Format, Mode

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.core.unconnected import UnconnectedGradients
+from engine.derivatives.reverse import require_one_number
 from engine.ops.indexed_slices import IndexedSlices
-from engine.reverse import require_one_number
 from engine.runtime.collector import uncollected
 from engine.runtime.errors import InvalidArgumentError
-from engine.symbolic import as_list
-from engine.symbolic import gradients as symbolic_gradients
+from engine.transforms.symbolic import as_list
+from engine.transforms.symbolic import gradients as symbolic_gradients
 from graph_api.graph import Graph
 
 

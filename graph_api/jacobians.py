@@ -14,7 +14,8 @@ from engine.core.operands import Operand, Results
 from engine.core.unconnected import UnconnectedGradients, as_policy
 from engine.core.value import dtype_of, known_shape
 from engine.core.variable import tracked_value
-from engine.forward import forward
+from engine.derivatives.forward import forward
+from engine.derivatives.slopes import with_slopes
 from engine.jacobian.callable_plan import JacobianPlan, bound
 from engine.jacobian.deferred_specialization import batch_jacobian as batch_jacobian_of
 from engine.jacobian.deferred_specialization import deferred_blocks, deferred_diagonal, deferred_rows, is_known
@@ -39,9 +40,8 @@ from engine.ops.creation import ones_like, zeros_like
 from engine.ops.indexed_slices import IndexedSlices
 from engine.ops.shape import reshape
 from engine.runtime.errors import InvalidArgumentError
-from engine.slopes import with_slopes
-from engine.symbolic import ancestors, as_list
-from engine.symbolic import gradients as symbolic_gradients
+from engine.transforms.symbolic import ancestors, as_list
+from engine.transforms.symbolic import gradients as symbolic_gradients
 from graph_api.gradients import check_one_graph, gradients, graph_of
 from graph_api.variable import Variable
 

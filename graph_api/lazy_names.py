@@ -20,15 +20,15 @@ EXTENSIONS = {
 """The functions that extend graphs and savers by files (`graph_api.graph.EXTENSIONS`)."""
 
 _OWN = rows("""
-engine.function_transforms | transforms
+engine.transforms.functions | transforms
 graph_api.autograph | autograph
 # ---- graphs, sessions, tensors
-engine.aggregation: | AggregationMethod
+engine.derivatives.aggregation: | AggregationMethod
 dualgrad.extras.structures | nest
 engine.core.unconnected: | UnconnectedGradients
-engine.gradient_tape: | GradientTape
+engine.transforms.gradient_tape: | GradientTape
 engine.ops.indexed_slices: | IndexedSlices
-engine.primitive: | primitive
+engine.derivatives.primitive: | primitive
 engine.runtime.errors | errors
 graph_api.convert: | constant convert_to_tensor custom_gradient grad_pass_through placeholder placeholder_with_default
 graph_api.defaults: | get_default_session

@@ -9,7 +9,7 @@ from engine.closed.replay import replayed
 from engine.core import nest
 from engine.core.detach import effect
 from engine.core.value import Value
-from engine.gradient_tape import GradientTape
+from engine.transforms.gradient_tape import GradientTape
 from optim.schedules import LearningRateSchedule
 
 

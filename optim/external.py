@@ -22,14 +22,14 @@ from engine.core.trace import Symbol
 from engine.core.unconnected import reasons
 from engine.core.value import Value, dtype_of, known_shape, shape_of
 from engine.core.variable import Variable, tracked_value
-from engine.fetched_jacobian import Fetched
-from engine.gradient_tape import GradientTape
+from engine.jacobian.fetched import Fetched
 from engine.jacobian.planning.plan import Options
 from engine.jacobian.views.evaluations import Derived, Evaluations, Make, Recorded
 from engine.jacobian.views.for_scipy import SciPyFunction
 from engine.runtime.errors import InvalidArgumentError
 from engine.runtime.faces import Shown
-from engine.symbolic import gradients
+from engine.transforms.gradient_tape import GradientTape
+from engine.transforms.symbolic import gradients
 from optim.slots import assign_all, graph_of
 
 if TYPE_CHECKING:

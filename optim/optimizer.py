@@ -36,7 +36,7 @@ from engine.ops.gather import gather
 from engine.ops.indexed_slices import IndexedSlices
 from engine.runtime.cache import Cache
 from engine.runtime.commit import exclusively
-from engine.symbolic import gradients
+from engine.transforms.symbolic import gradients
 from optim.callables import evaluated, flat, recorded_gradients
 from optim.closed_step import MOST_STEPS, ClosedStep, Hypers, computed, step_for
 from optim.pairs import (

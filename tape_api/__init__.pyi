@@ -317,8 +317,6 @@ from dualgrad.sparse.functions import softmax as _dualgrad_sparse_functions_soft
 from dualgrad.sparse.functions import sparse_dense_matmul as _dualgrad_sparse_functions_sparse_dense_matmul
 from dualgrad.sparse.functions import to_dense as _dualgrad_sparse_functions_to_dense
 from dualgrad.sparse.functions import transpose as _dualgrad_sparse_functions_transpose
-from engine import function_transforms as _engine_function_transforms
-from engine.aggregation import AggregationMethod as AggregationMethod
 from engine.core.dtypes import DType as DType
 from engine.core.dtypes import DType as _DType
 from engine.core.dtypes import DType as _engine_core_dtypes_DType
@@ -329,13 +327,15 @@ from engine.core.tensor_shape import TensorShape as TensorShape
 from engine.core.tensor_shape import TensorShape as _TensorShape
 from engine.core.unconnected import UnconnectedGradients as UnconnectedGradients
 from engine.core.value import Value as _Value
+from engine.derivatives.aggregation import AggregationMethod as AggregationMethod
+from engine.derivatives.primitive import primitive as primitive
 from engine.explain import explain as explain
 from engine.explain.check_numerics import disable_check_numerics as _engine_explain_check_numerics_disable_check_numerics
 from engine.explain.check_numerics import enable_check_numerics as _engine_explain_check_numerics_enable_check_numerics
-from engine.gradient_tape import GradientTape as GradientTape
 from engine.ops.indexed_slices import IndexedSlices as IndexedSlices
-from engine.primitive import primitive as primitive
 from engine.runtime import errors as _engine_runtime_errors
+from engine.transforms import functions as _engine_transforms_functions
+from engine.transforms.gradient_tape import GradientTape as GradientTape
 from optim import keras as _optim_keras
 from optim import schedules as _optim_schedules
 from optim.adadelta import Adadelta as _optim_adadelta_Adadelta
@@ -2439,7 +2439,7 @@ class _train:
     polynomial_decay = staticmethod(_optim_schedules_polynomial_decay)
     summary_iterator = staticmethod(_dualgrad_files_events_summary_iterator)
 train: TypeAlias = _train
-transforms = _engine_function_transforms
+transforms = _engine_transforms_functions
 def transpose(a: TensorLike, perm: Any = ..., conjugate: Any = ..., name: str | None = ...) -> Tensor: ...
 def truediv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def truncatediv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...

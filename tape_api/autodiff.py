@@ -5,19 +5,19 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any
 
-from engine import choices
 from engine.core import nest
 from engine.core.eager import EagerTensor
 from engine.core.tape import Tape, paused
 from engine.core.unconnected import UnconnectedGradients, as_policy
 from engine.core.value import Value, dtype_of
 from engine.core.variable import tracked_value
-from engine.forward import push
-from engine.gradient_tape import GradientTape
+from engine.derivatives import strong_zeros
+from engine.derivatives.forward import push
+from engine.derivatives.powers import with_powers
 from engine.jacobian.views.results import vectors_like
 from engine.ops.creation import zeros_like
-from engine.powers import with_powers
 from engine.runtime.faces import Shown
+from engine.transforms.gradient_tape import GradientTape
 
 
 class ForwardAccumulator(Shown):
@@ -60,7 +60,7 @@ class ForwardAccumulator(Shown):
         self._tangents: dict[int, Any] = {}
         for x, t in zip(sources, directions, strict=True):
             self._tape.watch(x)
-            self._tangents[id(x)] = choices.seeded(t if isinstance(t, Value) else EagerTensor(t))
+            self._tangents[id(x)] = strong_zeros.seeded(t if isinstance(t, Value) else EagerTensor(t))
 
     def __enter__(self) -> ForwardAccumulator:
         if self._tape.is_recording:
@@ -97,7 +97,7 @@ class ForwardAccumulator(Shown):
         def product(x: Any) -> Value | None:
             if not isinstance(x, Value):
                 raise TypeError(f"jvp: must be given tensors or variables, got {x!r}")
-            tangent = choices.settled(self._tangents.get(id(tracked_value(x))))
+            tangent = strong_zeros.settled(self._tangents.get(id(tracked_value(x))))
             if tangent is None and policy is UnconnectedGradients.ZERO:
                 tangent = zeros_like(x)
             return tangent if tangent is None or isinstance(tangent, Value) else EagerTensor(tangent)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from engine.core import nest
-from engine.gradient_tape import GradientTape
+from engine.transforms.gradient_tape import GradientTape
 from tape_api import keras
 from tape_api.checkpoint import Checkpoint
 from tape_api.data import Dataset, DatasetIterator

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dualgrad.frontend.flow import batched, choices
-from engine import custom
 from engine.core import nest
 from engine.core.aval import Aval
 from engine.core.batching import Batched
@@ -22,6 +21,7 @@ from engine.core.detach import detached, effect
 from engine.core.dtypes import DType, as_dtype
 from engine.core.tape import active
 from engine.core.value import Value, as_declared
+from engine.derivatives import custom
 from engine.ops.compare import equal
 from engine.runtime.errors import DTypeError, InvalidArgumentError, of_users_function
 from tape_api.own_values import apart, marks

@@ -29,8 +29,8 @@ from engine.core.tape import active
 from engine.core.trace import placeholder
 from engine.core.value import Value, address
 from engine.core.variable import Variable, assign_variable, read_variable
-from engine.function_transforms import open_levels
 from engine.runtime.cache import Cache, cached
+from engine.transforms.functions import open_levels
 from tape_api.random import is_inside
 from tape_api.tensor import convert_to_tensor
 from tape_api.tracing import FlowTensor, FlowTrace, on_values

@@ -7,15 +7,15 @@ from dualgrad.frontend.rows import below, rows
 from optim.names import AVERAGES, OPTIMIZERS, SCHEDULES
 
 _OWN = rows("""
-engine.function_transforms | transforms
+engine.transforms.functions | transforms
 # ---- tensors, variables, tapes
-engine.aggregation: | AggregationMethod
+engine.derivatives.aggregation: | AggregationMethod
 dualgrad.extras.structures | nest
 engine.core.tensor_shape: | TensorShape
 engine.core.unconnected: | UnconnectedGradients
-engine.gradient_tape: | GradientTape
+engine.transforms.gradient_tape: | GradientTape
 engine.ops.indexed_slices: | IndexedSlices
-engine.primitive: | primitive
+engine.derivatives.primitive: | primitive
 engine.runtime.errors | errors
 dualgrad.extras.module: | Module
 dualgrad.frontend.eager_scopes: | name_scope

@@ -24,9 +24,9 @@ from engine.core.tape import active, paused
 from engine.core.trace import Symbol
 from engine.core.value import Value
 from engine.core.variable import Variable
-from engine.function_transforms import open_levels
 from engine.ops.shape import stop_gradient
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
+from engine.transforms.functions import open_levels
 from tape_api.kept_loops import FEW, Count, Loop
 from tape_api.library import root as tf
 from tape_api.own_values import apart, kept_apart, marks

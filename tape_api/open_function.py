@@ -22,7 +22,7 @@ from engine.core.tape import active
 from engine.core.trace import Symbol
 from engine.core.value import Value
 from engine.core.variable import Variable
-from engine.custom import custom_call
+from engine.derivatives.custom import custom_call
 from tape_api.tensor import TensorSpec
 from tape_api.tracing import FlowTrace
 

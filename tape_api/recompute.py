@@ -9,8 +9,8 @@ from typing import Any
 from engine.core import nest
 from engine.core.tape import active, paused
 from engine.core.value import Value
-from engine.gradient_tape import GradientTape
 from engine.ops.shape import identity
+from engine.transforms.gradient_tape import GradientTape
 from tape_api.flow import custom_gradient
 
 

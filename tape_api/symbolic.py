@@ -17,10 +17,10 @@ from engine.core.tape import Seen, Tape, active, paused, record
 from engine.core.unconnected import UnconnectedGradients
 from engine.core.value import Value, address
 from engine.core.variable import Variable, tracked_value
-from engine.gradient_tape import GradientTape
 from engine.ops.reduce import add_n, reduce_sum
-from engine.symbolic import as_list
-from engine.symbolic import gradients as symbolic_gradients
+from engine.transforms.gradient_tape import GradientTape
+from engine.transforms.symbolic import as_list
+from engine.transforms.symbolic import gradients as symbolic_gradients
 
 _NAMES = frozenset({"gradients", "hessians"})
 _NOT_EAGER = (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dualgrad.extras.testing import Assertions, gpu_device_name, is_built_with_cuda, is_gpu_available, main
-from engine import check
+from engine.transforms import check
 from tape_api.tensor import convert_to_tensor
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.aggregation import PairwiseSum
+from engine.derivatives.aggregation import PairwiseSum
 from graph_api import AggregationMethod as Method
 from tests.optim.test_transforms import run
 from tests.tapes import watching

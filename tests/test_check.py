@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.check import check_grads, compute_gradient, max_error, numeric_jvp
 from engine.core.dtypes import INEXACT, float32
 from engine.core.eager import EagerTensor
 from engine.core.kinds import FROM_VJP, elementwise, elementwise_abstract, elementwise_rule, general
@@ -17,7 +16,8 @@ from engine.ops.complexes import abs as absolute
 from engine.ops.creation import ones_like
 from engine.ops.linalg import matmul
 from engine.ops.trig import cos, sin
-from engine.transform import jvp, vjp
+from engine.transforms.check import check_grads, compute_gradient, max_error, numeric_jvp
+from engine.transforms.vjp import jvp, vjp
 from tests.support import array
 
 X = np.array([0.3, -1.1, 0.7])

@@ -17,12 +17,12 @@ from engine.core.tape import Tape, active, paused
 from engine.core.tensor_shape import TensorShape
 from engine.core.trace import Symbol, Trace, constant_value
 from engine.core.value import Zero
-from engine.forward import forward
+from engine.derivatives.forward import forward
+from engine.derivatives.reverse import reverse
 from engine.ops.arithmetic import add, floor, multiply
 from engine.ops.compare import cast
 from engine.ops.shape import identity
 from engine.ops.trig import sin
-from engine.reverse import reverse
 from engine.runtime.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, RuleError
 from tests.support import array, interpret
 

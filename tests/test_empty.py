@@ -11,7 +11,7 @@ from engine.core.batching import elementwise_rule
 from engine.core.eager import EagerTensor
 from engine.ops import fft
 from engine.ops.random import scrambled_seed
-from engine.transform import jvp
+from engine.transforms.vjp import jvp
 from tests.op_table import NARROW, cases
 from tests.row import Row
 from tests.support import array, differentiable, gradient

@@ -32,7 +32,7 @@ print([m for m in sys.modules if m.startswith(("scipy", "unittest", "engine.jaco
 
 def test_methods_of_a_tape_that_need_the_planner() -> None:
     program = """
-from engine.gradient_tape import GradientTape
+from engine.transforms.gradient_tape import GradientTape
 from engine.core.eager import EagerTensor
 import engine.numpy_api.operators, inspect, numpy as np
 x = EagerTensor(np.array([1.0, 2.0]))

@@ -32,7 +32,7 @@ from engine.ops import (
 from engine.ops.compare import greater, where
 from engine.ops.complexes import abs as absolute
 from engine.runtime import elementary
-from engine.transform import jvp, vjp
+from engine.transforms.vjp import jvp, vjp
 from optim.clip import clip_by_norm
 from tests.support import array
 

@@ -18,8 +18,8 @@ from engine.core.eager import EagerTensor
 from engine.core.tape import Tape
 from engine.core.trace import Trace, needed_nodes
 from engine.core.value import Value
+from engine.derivatives.reverse import reverse
 from engine.ops import joining, rearrange, reduce, shape
-from engine.reverse import reverse
 from engine.runtime.errors import OpError
 from tests.op_table import ROWS
 from tests.row import Row

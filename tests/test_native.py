@@ -21,6 +21,7 @@ from engine.compiler.program import Program
 from engine.core.dtypes import int64
 from engine.core.structural import scale
 from engine.core.variable import read_variable
+from engine.derivatives.reverse import reverse
 from engine.executor import encoding, loops, refs, staged
 from engine.executor.encoding import table_of
 from engine.executor.hidden import Hidden, Opaque
@@ -31,7 +32,6 @@ from engine.ops.compare import cast, keep_chosen
 from engine.ops.gather import gather, gather_back_op
 from engine.ops.solve import solve, triangular_solve
 from engine.ops.trig import tanh
-from engine.reverse import reverse
 from engine.runtime import elementary
 from engine.runtime.errors import ShapeError
 from tests.op_table import CASES, cases, one_dtype, pure

@@ -13,6 +13,7 @@ from engine.compiler.passes import slice_sum
 from engine.compiler.passes.nan_checks import without_choices
 from engine.compiler.pipeline import ALL_PASSES
 from engine.core.structural import scale
+from engine.derivatives.reverse import reverse
 from engine.executor import encoding, extension, fusion, grouping, staged
 from engine.executor.grouping import Group
 from engine.executor.refs import Root, Row
@@ -31,7 +32,6 @@ from engine.ops import (
     trig,
 )
 from engine.ops.compare import cast_like, keep_chosen, where
-from engine.reverse import reverse
 from engine.runtime.errors import IndexOutOfRangeError
 from tests.support import assert_same_bits
 from tests.test_native import check_random_programs, derived, natively, other

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.check import check_grads, inner
 from engine.core.aval import aval_of_array
 from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.eager import EagerTensor
@@ -14,10 +13,11 @@ from engine.core.nest import flatten
 from engine.core.tape import Tape
 from engine.core.trace import Symbol, Trace
 from engine.core.value import aval_of
-from engine.forward import forward
-from engine.reverse import reverse
+from engine.derivatives.forward import forward
+from engine.derivatives.reverse import reverse
 from engine.runtime.errors import InvalidArgumentError, ShapeError, UnimplementedError
-from engine.transform import jvp, recorded, vjp
+from engine.transforms.check import check_grads, inner
+from engine.transforms.vjp import jvp, recorded, vjp
 from tests.op_table import CASES, ROWS, WIDE, cases, one_dtype, pure, with_derivatives
 from tests.row import Row
 from tests.support import (

@@ -21,6 +21,7 @@ from engine.core.dtypes import float32
 from engine.core.nest import flatten
 from engine.core.trace import Trace, needed_nodes
 from engine.core.variable import read_variable
+from engine.derivatives.reverse import reverse
 from engine.ops import (
     arithmetic,
     compare,
@@ -38,7 +39,6 @@ from engine.ops import (
 from engine.ops.linalg import matmul
 from engine.ops.nn import leaky_relu
 from engine.ops.trig import sin
-from engine.reverse import reverse
 from engine.runtime import elementary
 from engine.runtime.errors import IndexOutOfRangeError
 from tests.op_table import NARROW, cases, pure

@@ -10,9 +10,9 @@ from engine.compiler.lowering import FOLD_LIMIT, FOLD_TOTAL
 from engine.compiler.passes.algebraic import Diagonal, Fill, Identity, structure_of_array
 from engine.core.expand_axes import repeat_leading, seed_rows
 from engine.core.structural import scale
+from engine.derivatives.reverse import reverse
 from engine.ops import arithmetic, compare, explog, linalg, reduce, shape, trig
 from engine.ops.creation import identity_like, ones_like, zeros_like
-from engine.reverse import reverse
 from engine.runtime import elementary
 from tests.support import assert_same_bits
 from tests.test_program import ALL_PASSES, lowered, names, numbers

@@ -16,6 +16,7 @@ from engine.compiler.passes.known_cells import BIT, MINUS_ZERO, POSITIVE, UNKNOW
 from engine.core.aval import Aval, aval_of_array
 from engine.core.dtypes import float32, float64
 from engine.core.structural import contiguous, reshape_to, scale
+from engine.derivatives.reverse import reverse
 from engine.ops.arithmetic import add, divide, maximum, multiply, negative, subtract
 from engine.ops.compare import keep_chosen, not_equal, truncate
 from engine.ops.creation import ones_like
@@ -27,7 +28,6 @@ from engine.ops.rearrange import pad, roll, roll_op
 from engine.ops.reduce import reduce_sum, spread_like_op
 from engine.ops.shape import transpose
 from engine.ops.trig import tanh
-from engine.reverse import reverse
 from tests.support import assert_same_bits
 from tests.test_program import lowered
 from tests.test_program_passes import ALWAYS

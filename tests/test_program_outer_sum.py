@@ -9,12 +9,12 @@ import pytest
 from engine import executor
 from engine.compiler import program as program_module
 from engine.compiler.passes.outer_sum import outer_sum
+from engine.derivatives.reverse import reverse
 from engine.executor import refs, staged
 from engine.ops.linalg import matmul, matmul_op
 from engine.ops.reduce import reduce_sum
 from engine.ops.shape import reshape
 from engine.ops.trig import tanh
-from engine.reverse import reverse
 from tests.support import assert_same_bits
 from tests.test_program import lowered, names
 from tests.test_program_passes import ALWAYS

@@ -21,11 +21,11 @@ from engine.core.eager import EagerTensor
 from engine.core.nest import flatten
 from engine.core.structural import reshape_to, scale
 from engine.core.tape import Tape
-from engine.forward import forward
+from engine.derivatives.forward import forward
+from engine.derivatives.reverse import reverse
 from engine.ops import arithmetic, explog, joining, linalg, shape, trig
 from engine.ops.compare import where
 from engine.ops.creation import identity_like
-from engine.reverse import reverse
 from engine.runtime.errors import ShapeError
 from graph_api.flow import python_call
 from tests.support import assert_same_bits, noted

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from engine.compiler.passes import slice_sum
+from engine.derivatives.reverse import reverse
 from engine.ops import explog, reduce, shape
 from engine.ops.creation import ones_like
-from engine.reverse import reverse
 from tests.support import assert_same_bits
 from tests.test_program import lowered, names
 from tests.test_program_passes import ALWAYS

@@ -14,9 +14,9 @@ from engine.compiler.program import Program
 from engine.control.while_loop import while_op, while_saving_op
 from engine.core.aval import Aval
 from engine.core.dtypes import int64
+from engine.derivatives.reverse import reverse
 from engine.ops.compare import less
 from engine.ops.creation import ones_like
-from engine.reverse import reverse
 from engine.runtime import elementary
 from tests.rows.cond import counted, recurrence
 from tests.support import assert_same_bits

@@ -14,9 +14,9 @@ from engine.core.eager import EagerTensor
 from engine.core.nest import flatten
 from engine.core.op import distinct
 from engine.core.tape import Tape
-from engine.gradient_tape import GradientTape
-from engine.reverse import reverse
-from engine.slopes import with_slopes
+from engine.derivatives.reverse import reverse
+from engine.derivatives.slopes import with_slopes
+from engine.transforms.gradient_tape import GradientTape
 from tests.op_table import NARROW, cases, with_derivatives
 from tests.row import Row
 from tests.support import assert_same_bits, bits, differentiable, noted, random_like

@@ -10,9 +10,9 @@ import tape_api as tf
 from engine.closed.replay import COMPILE_AFTER, replayed
 from engine.core.eager import EagerTensor
 from engine.core.tape import Tape
-from engine.reverse import reverse
+from engine.derivatives.reverse import reverse
+from engine.derivatives.slopes import with_slopes
 from engine.runtime.errors import UnimplementedError
-from engine.slopes import with_slopes
 from tests.op_table import NARROW, cases, with_derivatives
 from tests.row import Row
 from tests.support import assert_same_bits, differentiable, random_like

@@ -14,11 +14,11 @@ from engine.compiler.lowering import lower
 from engine.compiler.pipeline import ALL_PASSES
 from engine.core.structural import scale
 from engine.core.trace import Trace, needed_nodes
+from engine.derivatives.reverse import reverse
 from engine.numpy_api import operators  # noqa: F401  (functions here use Python's operators on values)
 from engine.ops import arithmetic, explog, joining, linalg, reduce, shape, trig
 from engine.ops.creation import ones_like
-from engine.reverse import reverse
-from engine.transform import recorded
+from engine.transforms.vjp import recorded
 from tests.support import array, arrays, placeholders, run_with_open_shapes
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")

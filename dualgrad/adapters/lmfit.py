@@ -15,10 +15,10 @@ from engine.closed.function import build
 from engine.core.aval import Aval
 from engine.core.dtypes import float64
 from engine.core.op import distinct
-from engine.function_transforms import jvp
 from engine.jacobian.views.for_scipy import SciPyFunction
 from engine.runtime.cache import Cache, cached
 from engine.runtime.errors import InvalidArgumentError, SymbolicArrayError
+from engine.transforms.functions import jvp
 
 WITHOUT = ("ampgo", "basin", "brute", "cobyla", "diff", "dual", "emcee", "nelder", "powell", "shgo")
 """Beginnings of methods that take no gradient."""

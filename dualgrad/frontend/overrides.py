@@ -12,7 +12,7 @@ from typing import Any
 
 from engine.core.op import Op
 from engine.core.operands import Operand
-from engine.custom import custom_gradient
+from engine.derivatives.custom import custom_gradient
 from engine.runtime.faces import Shown
 
 Gradient = Callable[..., Any]

@@ -15,7 +15,7 @@ from engine.core.op import Node
 from engine.core.trace import Symbol, needed_nodes, placeholder
 from engine.core.value import scalar
 from engine.core.variable import read_variable, variable_handle
-from engine.custom import closed_call, custom_call
+from engine.derivatives.custom import closed_call, custom_call
 from engine.runtime.errors import DataLossError, InvalidArgumentError, UnimplementedError
 from graph_api.graph import Graph, no_op
 from graph_api.graph_files.attributes import value_of

@@ -34,8 +34,8 @@ from dualgrad.platform import replicas
 from engine.core import nest
 from engine.core.nest import Structure
 from engine.core.operands import Operand
-from engine.gradient_tape import GradientTape
 from engine.runtime.public_names import methods_of
+from engine.transforms.gradient_tape import GradientTape
 
 
 class _Steps(dict[str, Any]):

@@ -33,8 +33,8 @@ from dualgrad.migrate.watch import Site, user_site
 from engine.core import nest
 from engine.core.eager import EagerTensor
 from engine.core.variable import Variable as AnyVariable
-from engine.gradient_tape import GradientTape
 from engine.ops.indexed_slices import IndexedSlices
+from engine.transforms.gradient_tape import GradientTape
 from optim.optimizer import Optimizer
 from tape_api.variable import Variable
 

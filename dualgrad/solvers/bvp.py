@@ -15,10 +15,10 @@ from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.dtypes import float64
 from engine.core.eager import EagerTensor
 from engine.core.value import shape_of
-from engine.function_transforms import opened
 from engine.ops.joining import stack
 from engine.ops.shape import transpose
 from engine.runtime.errors import InvalidArgumentError, ShapeError
+from engine.transforms.functions import opened
 
 
 class SciPyBVP:

@@ -25,7 +25,6 @@ from engine.core.op import Node, distinct
 from engine.core.trace import Symbol, constant
 from engine.core.value import Value, aval_of, dtype_of, numbers_of, shape_of
 from engine.core.variable import Variable
-from engine.function_transforms import opened
 from engine.numpy_api.manners import as_arrays
 from engine.ops.compare import cast
 from engine.ops.joining import concat
@@ -38,6 +37,7 @@ from engine.runtime.errors import (
     ShapeError,
     SymbolicArrayError,
 )
+from engine.transforms.functions import opened
 
 _MADE: Cache[Any, ClosedFunction] = Cache(
     "functions of solvers",

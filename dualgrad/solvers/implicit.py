@@ -20,10 +20,10 @@ from engine.closed.function import ClosedFunction, build, plain
 from engine.core.aval import format_shape
 from engine.core.eager import EagerTensor
 from engine.core.value import dtype_of, shape_of
-from engine.function_transforms import opened
 from engine.ops.reduce import reduce_sum
 from engine.ops.shape import reshape, stop_gradient
 from engine.runtime.errors import InvalidArgumentError, ShapeError, UnimplementedError
+from engine.transforms.functions import opened
 
 
 def _tuple(args: Any) -> Sequence[Any]:

@@ -26,12 +26,12 @@ from engine.core.kinds import PushedTogether, Together, general
 from engine.core.op import Op
 from engine.core.tape import paused
 from engine.core.value import Zero, aval_of
-from engine.gradient_tape import GradientTape
 from engine.ops.creation import zeros_like
 from engine.ops.joining import stack
 from engine.ops.shape import identity
 from engine.ops.slicing import getitem
 from engine.runtime.errors import ConvergenceError
+from engine.transforms.gradient_tape import GradientTape
 
 
 def _kernel(rhs: Any, *params: Any, product: ClosedFunction, how: Any) -> np.ndarray:

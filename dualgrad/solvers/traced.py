@@ -22,7 +22,7 @@ from engine.core.op import are_plain, distinct
 from engine.core.python_state import Unknown, state_of
 from engine.core.tape import active
 from engine.core.trace import Symbol
-from engine.fetched_jacobian import Fetched
+from engine.jacobian.fetched import Fetched
 from engine.jacobian.planning.plan import Options
 from engine.jacobian.structure.path import Path
 from engine.jacobian.views.evaluations import Derived, Make, Recorded

@@ -18,7 +18,7 @@ from engine.core.op import Node
 from engine.core.tape import Tape, active, record, record_read
 from engine.core.value import Value, address
 from engine.core.variable import Variable, read_variable
-from engine.custom import custom_call
+from engine.derivatives.custom import custom_call
 
 
 class Untraceable(Exception):

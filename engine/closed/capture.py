@@ -14,7 +14,7 @@ from engine.core.tape import paused
 from engine.core.trace import Symbol, constant, placeholder
 from engine.core.value import Zero
 from engine.core.variable import assign_variable, read_variable, variable_handle
-from engine.custom import closed_call, custom_call
+from engine.derivatives.custom import closed_call, custom_call
 from engine.runtime.errors import UnimplementedError
 
 _NONE: Mapping[int, Symbol] = MappingProxyType({})

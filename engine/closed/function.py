@@ -25,8 +25,6 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from engine import choices
-from engine.aggregation import value_of
 from engine.closed.op_list import OpList
 from engine.compiler.ir.instruction import is_stateful
 from engine.compiler.ir.layout import Order, same_layout
@@ -41,14 +39,16 @@ from engine.core.structural import reshape_like
 from engine.core.tape import paused
 from engine.core.trace import Symbol, Trace, constant, needed_nodes, placeholder
 from engine.core.value import aval_of, scalar
-from engine.forward import forward
+from engine.derivatives import strong_zeros
+from engine.derivatives.aggregation import value_of
+from engine.derivatives.forward import forward
+from engine.derivatives.reverse import reverse
+from engine.derivatives.slopes import with_slopes
 from engine.ops.creation import zeros_like
-from engine.reverse import reverse
 from engine.runtime.cache import Cache
 from engine.runtime.collector import uncollected
 from engine.runtime.commit import exclusively, in_order
 from engine.runtime.ownership import Shared
-from engine.slopes import with_slopes
 
 R = TypeVar("R")
 
@@ -512,7 +512,7 @@ class ClosedFunction:
         It is ``(parameters, cotangents of given, cotangents of seeded) -> cotangents of wanted``, and with it comes per
         wanted parameter whether a path leads to it. Of `seeded` ones something is known already, which is added up with
         the rest. In cotangents of `whole` results a zero is a number like others; in those of the rest it stands for an
-        element that was not chosen (`engine.choices`).
+        element that was not chosen (`engine.derivatives.strong_zeros`).
         """
         return self.reverse_walk(wanted, given, seeded, whole)[:2]
 
@@ -528,20 +528,20 @@ class ClosedFunction:
             count, cut_off = len(self.parameters), len(self.parameters) + len(given)
             of = self._inlined(body, values[:count], False)
             outputs = [of[id(r)] for r in self.results]
-            known = [(values[i], choices.seeded(ct)) for i, ct in zip(seeded, values[cut_off:], strict=True)]
+            known = [(values[i], strong_zeros.seeded(ct)) for i, ct in zip(seeded, values[cut_off:], strict=True)]
             cts = [
-                (i, ct if i in whole else choices.seeded(ct))
+                (i, ct if i in whole else strong_zeros.seeded(ct))
                 for i, ct in zip(given, values[count:cut_off], strict=True)
             ]
             seeds = [(body.operand(outputs[i]), ct) for i, ct in cts]
             nodes = list(body.nodes)
             ends = [values[i] for i in wanted]
             parts = reverse(with_slopes(nodes), [*known, *seeds], ends, ones=True, parts=True)
-            found = [value_of(choices.settled(g)) for g in parts]
+            found = [value_of(strong_zeros.settled(g)) for g in parts]
             filled = [
                 zeros_like(values[i]) if g is None else _known(g, values[i]) for i, g in zip(wanted, found, strict=True)
             ]
-            chosen = [g is None or choices.choice_in(g) for g in parts]
+            chosen = [g is None or strong_zeros.choice_in(g) for g in parts]
             return filled, ([g is not None for g in found], of, chosen)
 
         key = ("pullback", tuple(wanted), tuple(given), tuple(seeded), whole)
@@ -572,13 +572,13 @@ class ClosedFunction:
         def walk(body: Body, values: Sequence[Any]) -> tuple[list[Any], tuple[list[bool], list[bool]]]:
             count = len(self.parameters)
             outputs = [body.operand(r) for r in self.inline(body, values[:count])]
-            ts = [(i, t if i in whole else choices.seeded(t)) for i, t in zip(given, values[count:], strict=True)]
+            ts = [(i, t if i in whole else strong_zeros.seeded(t)) for i, t in zip(given, values[count:], strict=True)]
             parts = forward(
                 list(body.nodes), [(values[i], t) for i, t in ts], [outputs[i] for i in targets], parts=True
             )
-            found = [*map(choices.settled, parts)]
+            found = [*map(strong_zeros.settled, parts)]
             filled = [zeros_like(outputs[i]) if t is None else t for i, t in zip(targets, found, strict=True)]
-            chosen = [t is None or choices.choice_in(t) for t in parts]
+            chosen = [t is None or strong_zeros.choice_in(t) for t in parts]
             return [*outputs, *filled], ([t is not None for t in found], chosen)
 
         def made() -> tuple[ClosedFunction, list[bool], list[bool]]:

@@ -30,10 +30,10 @@ from engine.core.operands import Operand
 from engine.core.tape import Recording, active, logged, paused
 from engine.core.value import address, as_array, aval_of
 from engine.core.variable import Variable
+from engine.derivatives.reverse import reverse
+from engine.derivatives.slopes import with_slopes
 from engine.ops.indexed_slices import IndexedSlices, stand_in
-from engine.reverse import reverse
 from engine.runtime.cache import Cache
-from engine.slopes import with_slopes
 
 COMPILE_AFTER = 2
 """How often a structure must have been walked before it is worth compiling."""
@@ -179,7 +179,7 @@ def replayed(
     deferred: bool = False,
     ones: bool = False,
 ) -> list[Any]:
-    """The result of `engine.reverse.reverse` for an eager recording, by a compiled walk where there is one.
+    """The result of `engine.derivatives.reverse.reverse` for an eager recording, by a compiled walk where there is one.
 
     While no tape is recording, the result consists of plain arrays; if they may be `deferred`, some are products
     that are still to be computed (`DeferredArray`). While one is, it consists of eager tensors.

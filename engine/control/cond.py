@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.choices import whole_of
 from engine.closed.function import ClosedFunction, with_fixed
 from engine.control.sparsity import branches
 from engine.core.aval import Aval, compatible, format_shape
@@ -26,6 +25,7 @@ from engine.core.kinds import PushedTogether, Together, general
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.core.value import Zero, aval_of, dtype_of
+from engine.derivatives.strong_zeros import whole_of
 from engine.ops.checked import checked_op
 from engine.ops.compare import select
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError

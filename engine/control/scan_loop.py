@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.choices import whole_of
 from engine.closed.function import ClosedFunction, build, plain, with_fixed
 from engine.compiler.ir.kernels import number_like
 from engine.control.checkpoints import Checkpointed, limited
@@ -37,6 +36,7 @@ from engine.core.kinds import PushedTogether, Together, general, nondifferentiab
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.core.value import Zero, aval_of
+from engine.derivatives.strong_zeros import whole_of
 from engine.ops.creation import zeros_like
 from engine.ops.shape import transpose
 

@@ -8,7 +8,7 @@ Most ops belong to a kind and state one thing, from which the kind derives both 
 - `linear`: a transpose. The JVP is the op itself, applied to the tangent.
 - `multilinear`: a transpose per operand, the others held fixed. The JVP is the op with that operand replaced.
 - `general`: both rules written out, or ``jvp=FROM_VJP`` said aloud (the forward rule is then the transpose of the
-  reverse rule, see `engine.forward`); `of_matrices` is one of matrices.
+  reverse rule, see `engine.derivatives.forward`); `of_matrices` is one of matrices.
 - `nondifferentiable`: says so; the path from target to source is cut, and `explain` can report it.
 
 **Complex numbers.** Cotangents follow TensorFlow: the gradient is the conjugate of the derivative, so that descent goes

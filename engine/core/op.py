@@ -38,7 +38,7 @@ Rule = Callable[..., Any]
 
 
 class FromVjp(Enum):
-    """Says that an op's forward rule is the transpose of its reverse rule (`engine.forward` applies it)."""
+    """Says that an op's forward rule is the transpose of its reverse rule (`engine.derivatives.forward` applies it)."""
 
     FROM_VJP = "from vjp"
 
@@ -81,7 +81,7 @@ class Op:
         Whether two applications to equal inputs may differ or have effects: never merged, folded or cached.
     selects : bool
         Whether an element of the result is made of some elements of the operands only, chosen by their contents: the
-        others have the derivative zero, whatever else stands on the way (`engine.choices`).
+        others have the derivative zero, whatever else stands on the way (`engine.derivatives.strong_zeros`).
     strict : bool
         Whether the kernel by itself refuses every combination of shapes and parameters that `abstract` refuses, so that
         only dtypes need to be examined before it runs (`engine.core.eager.accept`); tests/test_checks.py tries to

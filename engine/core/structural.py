@@ -248,7 +248,7 @@ class Tangent:
     """The forward rule of one operand of an elementwise op: the tangent times a partial derivative.
 
     Called, it keeps zeros zero (`scale`), since it does not know where they come from. A walk that does know asks for
-    the `factor` and multiplies by it (`engine.choices`).
+    the `factor` and multiplies by it (`engine.derivatives.strong_zeros`).
     """
 
     __slots__ = ("_partial", "_selects")
@@ -314,7 +314,7 @@ scale = Op(
     doc="""``ct * partial``, but zero wherever `ct` is zero, even if the partial is infinite or NaN there.
 
     ``where(x > 0, sqrt(x), 0)`` has the derivative 0 at 0, because the branch not taken sends a zero cotangent through
-    sqrt's infinite partial. A walk uses it where a zero means that (`engine.choices`).
+    sqrt's infinite partial. A walk uses it where a zero means that (`engine.derivatives.strong_zeros`).
 
     With ``either=True`` a zero of either factor counts: the partials of an op that selects, such as `maximum`, let
     nothing through where they are zero, not even a NaN. So do the derivatives of `scale` itself in the partial: where

@@ -16,10 +16,10 @@ from engine.core.detach import user_frame
 from engine.core.eager import EagerTensor
 from engine.core.op import Node
 from engine.core.tape import Tape
+from engine.derivatives.reverse import reverse
 from engine.explain.evidence import array_of, op_label, site_text
 from engine.explain.witness import Site
 from engine.ops.checked import non_finite
-from engine.reverse import reverse
 from engine.runtime.errors import InvalidArgumentError
 
 _MADE_AT = "_made_at"

@@ -10,7 +10,7 @@ from engine.core.op import Node
 from engine.explain.diagnose import Finding, source_line
 from engine.explain.evidence import Evidence, op_label, site_text
 from engine.explain.picture import Picture, dot, picture_of_path, svg
-from engine.quoting import markup
+from engine.runtime.quoting import markup
 
 _SHOWN = 40
 """Ops of a path that a picture shows."""

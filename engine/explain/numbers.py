@@ -1,8 +1,8 @@
 """Why a gradient that arrives is zero or not finite: the recording is gone through again, number by number.
 
 Forwards, the earliest op is looked for that made a NaN or an infinity from finite operands. Backwards, the walk is
-taken one node at a time by `engine.reverse.reverse` itself, so that each node's part in it is seen: where a cotangent
-that is not zero gives zeros only, and where a finite one gives what is not finite.
+taken one node at a time by `engine.derivatives.reverse` itself, so that each node's part in it is seen: where a
+cotangent that is not zero gives zeros only, and where a finite one gives what is not finite.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from engine.aggregation import total
 from engine.core.eager import EagerTensor
 from engine.core.op import Node
 from engine.core.trace import Symbol
 from engine.core.value import Zero
 from engine.core.variable import read_variable, variable_handle
+from engine.derivatives.aggregation import total
+from engine.derivatives.reverse import live_path, reverse
 from engine.explain.diagnose import Case, Finding
 from engine.explain.evidence import array_of, label, op_label
 from engine.explain.rewrite import remedy
-from engine.reverse import live_path, reverse
 from engine.runtime.errors import UnimplementedError
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from engine.core.op import Node
 from engine.explain.evidence import op_label
-from engine.quoting import markup, one_line
 from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.quoting import markup, one_line
 
 MOST = 300
 """Ops up to which an SVG is drawn."""

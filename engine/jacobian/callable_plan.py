@@ -21,7 +21,7 @@ from engine.core.tape import paused
 from engine.core.trace import Symbol, Trace, constant_value, needed_nodes
 from engine.core.value import Value, as_array, aval_of
 from engine.core.variable import Variable, read_variable, tracked_value
-from engine.custom import custom_call
+from engine.derivatives.custom import custom_call
 from engine.jacobian.execution.closure_conversion import with_closed_rules
 from engine.jacobian.execution.decompression import Scattered
 from engine.jacobian.execution.evaluate import evaluate

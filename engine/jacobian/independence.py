@@ -27,9 +27,9 @@ from engine.core.operands import Operand
 from engine.core.tape import paused
 from engine.core.trace import Symbol, Trace, known_value
 from engine.core.value import Value, aval_of, dtype_of, known_shape, shape_of
-from engine.forward import forward
+from engine.derivatives.forward import forward
+from engine.derivatives.linearity import not_linear
 from engine.jacobian.structure.row_independence import coupling, culprit
-from engine.linearity import not_linear
 from engine.ops.checked import checked_op
 from engine.runtime.errors import InvalidArgumentError
 

@@ -19,7 +19,10 @@ from engine.core.trace import Symbol
 from engine.core.unconnected import UnconnectedGradients, as_policy
 from engine.core.value import Value, address, aval_of, dtype_of, known_shape, shape_of
 from engine.core.variable import Variable, tracked_value
-from engine.forward import forward
+from engine.derivatives.forward import forward
+from engine.derivatives.linearity import not_linear
+from engine.derivatives.reverse import reverse
+from engine.derivatives.slopes import with_slopes
 from engine.jacobian.callable_plan import JacobianPlan, bound
 from engine.jacobian.deferred_specialization import batch_jacobian as checked_rowwise
 from engine.jacobian.deferred_specialization import deferred_rows, is_known
@@ -59,14 +62,11 @@ from engine.jacobian.views.results import (
     vectors_of,
     wrapped,
 )
-from engine.linearity import not_linear
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape
-from engine.reverse import reverse
 from engine.runtime.errors import InvalidArgumentError, ShapeError
 from engine.runtime.lazy_scipy import sparse
 from engine.runtime.public_names import methods_of
-from engine.slopes import with_slopes
 
 T = TypeVar("T")
 

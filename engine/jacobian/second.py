@@ -24,8 +24,11 @@ from engine.core.operands import Operand
 from engine.core.tape import Tape, paused
 from engine.core.trace import constant_value, placeholder
 from engine.core.value import aval_of, dtype_of, known_shape
-from engine.custom import custom_call
-from engine.forward import forward
+from engine.derivatives.custom import custom_call
+from engine.derivatives.forward import forward
+from engine.derivatives.linearity import NotSeenLinearError, not_linear
+from engine.derivatives.reverse import reverse
+from engine.derivatives.slopes import with_slopes
 from engine.jacobian.execution.evaluate import constant_beside, evaluate, walk_from
 from engine.jacobian.execution.plan_programs import Mirror, numbered
 from engine.jacobian.independence import zero_beside
@@ -33,14 +36,11 @@ from engine.jacobian.planning.cost import sweep_time
 from engine.jacobian.planning.plan import Options, Plan, plan_for
 from engine.jacobian.structure.path import Path, contents_besides, contents_of
 from engine.jacobian.structure.row_independence import coupling
-from engine.linearity import NotSeenLinearError, not_linear
 from engine.ops.checked import checked_op
 from engine.ops.compare import cast
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape, transpose
-from engine.reverse import reverse
 from engine.runtime.errors import ShapeError
-from engine.slopes import with_slopes
 
 
 class UnknownShapesError(ShapeError):

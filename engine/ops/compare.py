@@ -139,7 +139,7 @@ keep_chosen = general(
     elementwise=True,
     layout=lambda avals, params: Layout.VIEW if _is_full(*avals) else Layout.ANY,
     shares=(),
-    doc="""`x`, but zero where it is NaN and `chosen` is zero (`engine.choices`).
+    doc="""`x`, but zero where it is NaN and `chosen` is zero (`engine.derivatives.strong_zeros`).
 
     With `fixed`, `chosen` is zero for all values near these as well, and so is the derivative of the result.
     """,

@@ -4,7 +4,8 @@ The gradient of a function of eigenvalues is ``V diag(c) V^H``, where ``c`` are 
 own derivative is made of the divided differences ``(c_i - c_j) / (l_i - l_j)`` [1]_, of that of singular values ``s``
 also of ``(c_i + c_j) / (s_i + s_j)``. Where two values (nearly) coincide and the function is symmetric in them, both
 parts are zero. The limit is that along any direction in which the values part (l'Hopital's rule). How ``c`` changes
-when the values move in such a direction, `slope`, is found by a walk (`engine.slopes`) and given to an op of its own.
+when the values move in such a direction, `slope`, is found by a walk (`engine.derivatives.slopes`) and given to an op
+of its own.
 
 References
 ----------

@@ -76,7 +76,7 @@ length_sloped = real_elementwise(
     args=("ct", "x", "r", "slope"),
     doc="""``ct * part_of(x, r)``, the gradient of a function of a norm r, if `ct` changes by `slope` with r.
 
-    Of a smooth function `ct` is 0 where r is, and its quotient by r is `slope` there (`engine.slopes`).
+    Of a smooth function `ct` is 0 where r is, and its quotient by r is `slope` there (`engine.derivatives.slopes`).
     """,
 )
 reduce_variance_op = reduction(

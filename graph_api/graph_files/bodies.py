@@ -15,7 +15,7 @@ from engine.core.kinds import FROM_VJP, PerOperand, general
 from engine.core.value import Value
 from engine.core.variable import read_variable
 from engine.runtime.errors import InvalidArgumentError, OpError, ShapeError, UnimplementedError
-from engine.symbolic import gradients
+from engine.transforms.symbolic import gradients
 from graph_api.control import cond, while_loop
 from graph_api.flow import one_by_one
 from graph_api.graph_files.definition import Definition, Item, Ref

@@ -7,7 +7,7 @@ from typing import Any
 from engine.control import cond, scan_loop, while_loop
 from engine.core.dtypes import int32
 from engine.core.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
-from engine.custom import closed_call, custom_call
+from engine.derivatives.custom import closed_call, custom_call
 from engine.ops import checked, conv, cross_entropy, nn, pool, random
 from graph_api import summaries
 from graph_api.convert import default_input

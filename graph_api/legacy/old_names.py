@@ -11,13 +11,13 @@ import numpy as np
 import graph_api as tf
 from dualgrad.files.checkpoints import load_checkpoint
 from dualgrad.platform.printing import written
-from engine import check
 from engine.core import nest
 from engine.core.aval import Aval, normalize_shape
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, Operation
 from engine.core.trace import known_value
 from engine.core.variable import assign_variable
+from engine.transforms import check
 from graph_api.graph_keys import GraphKeys
 from graph_api.variable import Variable
 

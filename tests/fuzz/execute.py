@@ -17,9 +17,9 @@ from engine.closed import replay
 from engine.compiler.lowering import lower
 from engine.core.nest import flatten
 from engine.core.value import Value, dtype_of
-from engine.gradient_tape import GradientTape
-from engine.reverse import reverse
-from engine.slopes import with_slopes
+from engine.derivatives.reverse import reverse
+from engine.derivatives.slopes import with_slopes
+from engine.transforms.gradient_tape import GradientTape
 from tests.fuzz.keys import KEYS, Asked, numbers
 from tests.fuzz.programs import LAYOUTS, Leaf, Program, compiled
 

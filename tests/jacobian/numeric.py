@@ -9,10 +9,10 @@ from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.op import Node
 from engine.core.sparsity import Sites
 from engine.core.trace import constant_value
+from engine.derivatives.reverse import reverse
 from engine.jacobian.structure.pattern import Pattern
 from engine.jacobian.structure.propagation import patterns
-from engine.reverse import reverse
-from engine.transform import recorded
+from engine.transforms.vjp import recorded
 from tests.support import array, differentiable
 
 

@@ -10,7 +10,7 @@ from engine.core.sparsity import Sites
 from engine.core.trace import constant_value
 from engine.jacobian.structure.pattern import Pattern
 from engine.jacobian.structure.propagation import move_map
-from engine.transform import recorded
+from engine.transforms.vjp import recorded
 from tests.jacobian.numeric import entries, nonzeros, patterns_either_way
 from tests.op_table import OPS, ROWS, WIDE, cases, with_derivatives
 from tests.row import Row

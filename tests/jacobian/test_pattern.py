@@ -32,7 +32,7 @@ from engine.ops.shape import reshape, stop_gradient, transpose
 from engine.ops.slicing import boolean_mask
 from engine.ops.trig import sin, tanh
 from engine.runtime.errors import ShapeError
-from engine.transform import recorded
+from engine.transforms.vjp import recorded
 from tests.jacobian.numeric import entries, nonzeros_of, pattern_of, patterns_either_way
 
 RNG = np.random.default_rng(0)

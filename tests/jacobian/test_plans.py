@@ -20,7 +20,7 @@ from engine.jacobian.planning.elimination import Product, Step, Sweep, plan_chai
 from engine.jacobian.planning.plan import Plan
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.peeling import peel_sources, peel_targets, unpeeled
-from engine.transform import recorded
+from engine.transforms.vjp import recorded
 from tests.jacobian.both import Function, on_tape, points
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.linearity import is_linear, not_linear
+from engine.derivatives.linearity import is_linear, not_linear
 from engine.runtime.errors import InvalidArgumentError, SymbolicArrayError, UnimplementedError
 from tests.tapes import watching
 

@@ -18,7 +18,7 @@ from dualgrad.migrate.convert import printing
 from dualgrad.migrate.convert.call_sites import _filled
 from dualgrad.migrate.convert.identifiers import identifier
 from engine.explain.picture import Picture, dot, svg
-from engine.quoting import markup, one_line, printable
+from engine.runtime.quoting import markup, one_line, printable
 from tests.migrate.in_process import dualgrad
 
 CODE = "__import__('os').mkdir('ran')"

@@ -7,7 +7,7 @@ AGREE = "tests/fuzz/test_fuzz.py::test_programs_that_once_disagreed_agree"
 MUTANTS = (
     Mutant(
         "the seed of a read waits for the read",
-        "engine/reverse.py",
+        "engine/derivatives/reverse.py",
         "accumulate(cotangents, reads.get(id(value), id(value)), seed",
         "accumulate(cotangents, id(value), seed",
         (f"{AGREE}[a variable that is a target itself and is used, by a graph read once]",),

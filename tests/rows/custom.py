@@ -1,4 +1,4 @@
-"""Rows of `engine.custom`: the node that a custom gradient leaves behind."""
+"""Rows of `engine.derivatives.custom`: the node that a custom gradient leaves behind."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import numpy as np
 from engine.closed.function import build
 from engine.core.aval import Aval
 from engine.core.value import aval_of
-from engine.custom import closed_call, custom_call
+from engine.derivatives.custom import closed_call, custom_call
 from engine.ops.shape import stop_gradient
 from engine.ops.trig import cos, sin
 from tests.row import Row, real

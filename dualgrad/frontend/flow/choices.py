@@ -16,10 +16,10 @@ from engine.core.batching import Batched
 from engine.core.dtypes import int32
 from engine.core.nest import Structure
 from engine.core.value import Value
-from engine.function_transforms import Levels, open_levels
 from engine.ops import compare, joining, shape
 from engine.ops.reduce import reduce_sum
 from engine.runtime.errors import DTypeError
+from engine.transforms.functions import Levels, open_levels
 
 
 def cond(host: FlowHost, pred: Any, true_fn: Any, false_fn: Any, strict: bool = False, name: str | None = None) -> Any:

@@ -19,8 +19,8 @@ from engine.core.dtypes import int64
 from engine.core.op import Node
 from engine.core.trace import Symbol, Trace, constant, needed_nodes, placeholder
 from engine.core.variable import variable_handle
+from engine.derivatives.reverse import live_path
 from engine.ops.indexing import getitem_op
-from engine.reverse import live_path
 from engine.runtime.errors import InvalidArgumentError, UnimplementedError
 
 _EVERYWHERE = (constant, placeholder, variable_handle)

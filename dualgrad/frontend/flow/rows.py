@@ -15,10 +15,10 @@ from engine.core import nest
 from engine.core.aval import Aval, compatible
 from engine.core.dtypes import int64, require_declared
 from engine.core.nest import Structure
-from engine.function_transforms import open_levels
 from engine.ops import filling, joining, shape
 from engine.runtime.errors import InvalidArgumentError, ShapeError
 from engine.runtime.public_names import named
+from engine.transforms.functions import open_levels
 
 
 def _rows(host: FlowHost, name: str, elems: Any) -> list[Any]:

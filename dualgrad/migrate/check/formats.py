@@ -13,7 +13,7 @@ from urllib.parse import quote
 import engine
 from dualgrad.migrate.check.uses import DIFFERS, MISSES, SAME, UNCHECKED, VERDICTS, Use
 from dualgrad.migrate.unconverted import UNCONVERTED
-from engine.quoting import one_line
+from engine.runtime.quoting import one_line
 
 _CONVERT = "runs, but convert keeps no loop"
 LEVELS = {DIFFERS: "note", UNCHECKED: "warning", MISSES: "error"}

@@ -7,7 +7,7 @@ from typing import Any
 
 from dualgrad.migrate.compare.findings import Comparison, Difference, Row
 from dualgrad.migrate.compare.report import HEAD, apart, cells, explained, made_with, scope
-from engine.quoting import markup
+from engine.runtime.quoting import markup
 
 BAD = '<tr class="bad">'
 _STYLE = """

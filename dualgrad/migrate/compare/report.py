@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dualgrad.migrate.compare.findings import Comparison, Difference, Row
-from engine.quoting import one_line
+from engine.runtime.quoting import one_line
 
 EXPLAINED = {
     "EQUAL TO THE BIT": "Every value compared has the same bits as in the record.",

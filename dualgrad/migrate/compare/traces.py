@@ -22,8 +22,8 @@ from dualgrad.migrate.patching import replaced
 from dualgrad.migrate.watch import user_site
 from dualgrad.platform import config
 from engine.core.op import Op
-from engine.gradient_tape import GradientTape
-from engine.reverse import reverse
+from engine.derivatives.reverse import reverse
+from engine.transforms.gradient_tape import GradientTape
 from optim import closed_step
 from tape_api.random import draws as drawing
 

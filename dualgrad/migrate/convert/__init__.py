@@ -67,7 +67,7 @@ from dualgrad.migrate.convert.targets import TARGETS, retarget
 from dualgrad.migrate.output import add_output, settled
 from dualgrad.platform import progress
 from engine.core.variable import read_variable
-from engine.quoting import printable
+from engine.runtime.quoting import printable
 
 OUTPUT = ("--out", "OUT.py")
 HEAD = '''"""{program}, as tape code: written by dualgrad convert."""

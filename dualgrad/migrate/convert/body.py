@@ -38,9 +38,9 @@ from dualgrad.migrate.convert.minimizations import write_minimization
 from dualgrad.migrate.convert.public import write_public
 from dualgrad.migrate.convert.spelling import code, composed, path, spelled
 from dualgrad.sparse.sparse_tensor import SparseTensor
-from engine.aggregation import is_pairwise
 from engine.core.trace import Symbol, constant
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
+from engine.derivatives.aggregation import is_pairwise
 from engine.ops.indexed_slices import IndexedSlices
 
 _SIZE = 9

@@ -35,7 +35,7 @@ from engine.core.dtypes import DType, float32, int32
 from engine.core.operands import Operation
 from engine.core.trace import Symbol, constant
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
-from engine.quoting import printable
+from engine.runtime.quoting import printable
 from graph_api.graph import Graph, no_op
 from graph_api.tensor import Tensor
 

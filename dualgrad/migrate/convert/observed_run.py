@@ -30,9 +30,9 @@ from dualgrad.migrate.watch import watching
 from engine.core.operands import Operation
 from engine.core.trace import constant, placeholder
 from engine.core.variable import Variable
-from engine.custom import CustomGradient, _Rule, custom_call
+from engine.derivatives.custom import CustomGradient, _Rule, custom_call
 from engine.runtime.errors import InvalidArgumentError
-from engine.symbolic import as_list
+from engine.transforms.symbolic import as_list
 from graph_api import jacobians, sampling
 from graph_api.data import InGraph
 from graph_api.graph import Graph, get_default_graph

@@ -24,7 +24,7 @@ from engine.core.operands import Operand
 from engine.core.tape import paused
 from engine.core.trace import Symbol
 from engine.core.value import Value, aval_of
-from engine.custom import custom_call
+from engine.derivatives.custom import custom_call
 from engine.ops.joining import concat
 from engine.runtime.buffer_pool import empty
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from engine.closed.capture import closed_rule, in_order
 from engine.core.trace import Symbol
-from engine.custom import custom_call
+from engine.derivatives.custom import custom_call
 from engine.jacobian.structure.path import Path
 
 

@@ -20,7 +20,8 @@ from engine.core.operands import Operand
 from engine.core.sparsity import Sites
 from engine.core.trace import Symbol
 from engine.core.value import dtype_of, known_shape
-from engine.forward import forward
+from engine.derivatives.forward import forward
+from engine.derivatives.reverse import reverse
 from engine.jacobian.coloring.symmetric import Mirrored, Transposed
 from engine.jacobian.execution.chunks import in_chunks
 from engine.jacobian.execution.decompression import Beside, Scattered, Stacked, Whole
@@ -39,7 +40,6 @@ from engine.ops.joining import concat
 from engine.ops.linalg import matmul
 from engine.ops.selection import add_at_op, flat_gather_op, flat_scatter_op
 from engine.ops.shape import reshape, transpose
-from engine.reverse import reverse
 from engine.runtime.tuning import TUNING
 
 _AXES, _SLICES = 4, TUNING.slice_concat_slices

@@ -168,7 +168,7 @@ def walk_bytes(path: Path, nodes: Sequence[Node], direction: str, starts: set[in
         for slot in set(takes):
             if last[slot] == i and slot not in ends and (direction == "forward" or slot not in makes):
                 held -= alive.pop(slot, 0)
-    # in the end, what was not chosen is made zero beside what was computed (`engine.choices`)
+    # in the end, what was not chosen is made zero beside what was computed (`engine.derivatives.strong_zeros`)
     mixed = direction == "reverse" and any(node.op.kind == "multilinear" for _, _, node in taken)
     return most + max([alive.get(slot, 0) for slot in ends], default=0) * mixed
 

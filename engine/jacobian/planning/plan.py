@@ -20,6 +20,7 @@ import numpy as np
 
 from engine.core.op import Node
 from engine.core.sparsity import Sites
+from engine.derivatives.linearity import not_linear
 from engine.jacobian.coloring.symmetric import symmetrized
 from engine.jacobian.execution.decompression import Decompression, Scattered
 from engine.jacobian.planning.bounds import least_from_ends
@@ -34,7 +35,6 @@ from engine.jacobian.structure.pattern import Pattern
 from engine.jacobian.structure.peeling import IndexMap, peel_sources, peel_targets, unpeeled
 from engine.jacobian.structure.propagation import TooFullError, patterns
 from engine.jacobian.structure.through_sums import peel_sums
-from engine.linearity import not_linear
 from engine.runtime.cache import Cache
 from engine.runtime.errors import InvalidArgumentError
 from engine.runtime.lazy_scipy import sparse

@@ -1,7 +1,7 @@
 """Plans where a rule of the user's is not linear in the cotangent: one reverse sweep from each element of a target.
 
-There is no matrix that such a rule multiplies with (`engine.linearity`). A row of the Jacobian is then what the
-gradient of its element gives, as in TensorFlow: nothing shares a seed, no end is peeled, nothing is multiplied over
+There is no matrix that such a rule multiplies with (`engine.derivatives.linearity`). A row of the Jacobian is then what
+the gradient of its element gives, as in TensorFlow: nothing shares a seed, no end is peeled, nothing is multiplied over
 cuts, and a Hessian is no more symmetric than its rows are.
 """
 
@@ -11,9 +11,9 @@ import dataclasses
 from typing import Any
 
 from engine.core.op import Node
+from engine.derivatives.linearity import name_of
 from engine.jacobian.structure.path import Path, is_connected
 from engine.jacobian.structure.pattern import Pattern
-from engine.linearity import name_of
 from engine.runtime.errors import InvalidArgumentError
 
 

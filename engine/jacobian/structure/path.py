@@ -21,9 +21,9 @@ from engine.core.op import Node, distinct
 from engine.core.trace import constant_value, known_value
 from engine.core.value import Value, aval_of, dtype_of, known_shape
 from engine.core.variable import read_variable
-from engine.linearity import has_users_rule
+from engine.derivatives.linearity import has_users_rule
+from engine.derivatives.reverse import live_path
 from engine.ops.shape import identity
-from engine.reverse import live_path
 
 
 class Path:

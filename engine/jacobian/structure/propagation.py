@@ -16,8 +16,8 @@ import numpy as np
 from engine.core.op import Node
 from engine.core.sparsity import GATHERS, Link, Links, Moves, Site, Sites, UnknownContentsError, every, numbers
 from engine.core.value import dtype_of, known_shape
+from engine.derivatives.reverse import live_path
 from engine.jacobian.structure.pattern import Pattern, stacked
-from engine.reverse import live_path
 
 
 class TooFullError(Exception):

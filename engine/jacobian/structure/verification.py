@@ -19,13 +19,13 @@ import numpy as np
 from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.operands import Operand
 from engine.core.value import dtype_of
-from engine.forward import forward
+from engine.derivatives.forward import forward
+from engine.derivatives.reverse import reverse
 from engine.jacobian.planning.plan import Plan
 from engine.jacobian.structure.path import Path
 from engine.ops.checked import checked_op
 from engine.ops.compare import cast
 from engine.ops.shape import reshape
-from engine.reverse import reverse
 from engine.runtime.errors import InvalidArgumentError
 from engine.runtime.lazy_scipy import sparse
 

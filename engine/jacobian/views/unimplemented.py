@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.core.op import Node
 from engine.core.tape import Tape
-from engine.reverse import live_path
+from engine.derivatives.reverse import live_path
 from engine.runtime.errors import UnimplementedError
 
 

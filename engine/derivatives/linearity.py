@@ -18,8 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from engine import custom, primitive_op
-from engine.choices import plain_products
 from engine.core.batching import Batched
 from engine.core.kinds import FROM_VJP, PushedTogether, Together
 from engine.core.op import Node, Op
@@ -28,12 +26,14 @@ from engine.core.structural import scale
 from engine.core.tape import paused
 from engine.core.trace import Symbol, Trace, constant_value
 from engine.core.value import Value, Zero, aval_of, dtype_of
+from engine.derivatives import custom, primitive_op
+from engine.derivatives.reverse import boxed
+from engine.derivatives.strong_zeros import plain_products
 from engine.ops.arithmetic import divide, multiply
 from engine.ops.compare import select
 from engine.ops.complexes import complex_op
 from engine.ops.reduce import add_n_op
 from engine.ops.solve import solve_op, triangular_solve_op
-from engine.reverse import boxed
 from engine.runtime.errors import UnimplementedError
 
 _USERS = (custom.__name__, primitive_op.__name__)

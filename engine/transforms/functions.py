@@ -20,26 +20,26 @@ from typing import Any
 import numpy as np
 
 import engine.numpy_api.operators  # noqa: F401  (functions use Python's operators on values)
-from engine import check
 from engine.core.batching import Batched, batch_level, materialize, unbatch
 from engine.core.detach import tell_left
 from engine.core.eager import EagerTensor
 from engine.core.structural import conj
 from engine.core.tape import Tape
 from engine.core.value import Value, dtype_of, numbers_of, shape_of
-from engine.forward import forward
-from engine.gradient_tape import GradientTape
+from engine.derivatives.forward import forward
+from engine.derivatives.linearity import NotSeenLinearError
+from engine.derivatives.reverse import reverse
+from engine.derivatives.slopes import needs_reverse, with_slopes
 from engine.jacobian.views.complex_ends import joined
-from engine.linearity import NotSeenLinearError
 from engine.numpy_api.manners import as_arrays
 from engine.ops import complexes
 from engine.ops import shape as shapes
 from engine.ops.compare import cast
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.lift import opened_array
-from engine.reverse import reverse
 from engine.runtime.errors import DTypeError, ShapeError, UnimplementedError
-from engine.slopes import needs_reverse, with_slopes
+from engine.transforms import check
+from engine.transforms.gradient_tape import GradientTape
 
 Function = Callable[..., Any]
 

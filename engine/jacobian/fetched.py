@@ -29,7 +29,7 @@ from engine.jacobian.views.unimplemented import check_all_implemented
 from engine.ops.reduce import reduce_sum
 from engine.runtime.cache import Cache
 from engine.runtime.errors import InvalidArgumentError
-from engine.symbolic import ancestors
+from engine.transforms.symbolic import ancestors
 
 _FEW = 1 << 12
 """Numbers in all that a function computes, whose gradient is computed with it: it costs no more than the calls."""

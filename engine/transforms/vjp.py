@@ -15,10 +15,10 @@ from engine.core.nest import flatten, pack_sequence_as
 from engine.core.op import Node
 from engine.core.tape import Tape
 from engine.core.value import Value, as_array, dtype_of
-from engine.forward import forward
+from engine.derivatives.forward import forward
+from engine.derivatives.reverse import reverse
+from engine.derivatives.slopes import with_slopes
 from engine.ops.creation import zeros_like
-from engine.reverse import reverse
-from engine.slopes import with_slopes
 
 
 def recorded(fn: Callable[..., Any], *args: Any) -> tuple[Sequence[Node], tuple[Any, ...], Any]:

@@ -1,6 +1,6 @@
 """`gradients`: symbolic derivatives, added to a trace as nodes.
 
-The walk is `engine.reverse.reverse` over the trace's own nodes; this module chooses the nodes and the seeds.
+The walk is `engine.derivatives.reverse` over the trace's own nodes; this module chooses the nodes and the seeds.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engine.aggregation import is_pairwise
 from engine.core.aval import compatible, format_shape
 from engine.core.op import Node
 from engine.core.operands import Operand
@@ -16,12 +15,13 @@ from engine.core.trace import Symbol
 from engine.core.unconnected import UnconnectedGradients, as_policy
 from engine.core.value import Value, as_array, dtype_of, shape_of
 from engine.core.variable import Variable, tracked_value
+from engine.derivatives.aggregation import is_pairwise
+from engine.derivatives.reverse import reverse
+from engine.derivatives.slopes import with_slopes
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.indexed_slices import IndexedSlices
-from engine.reverse import reverse
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.runtime.patience import patience
-from engine.slopes import with_slopes
 
 
 def as_list(x: Any) -> list[Any]:

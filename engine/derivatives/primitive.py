@@ -2,8 +2,8 @@
 
 What it computes is hidden from tapes and graphs, so it says its rules itself: how a cotangent is pulled back, how
 tangents are pushed forward; of the two, one is enough, since each is the transpose of the other. As everywhere here
-these are made of ops, or of other primitives, and so serve both modes, batches and higher orders. `engine.custom` is
-for functions made of ops whose derivative is to be another.
+these are made of ops, or of other primitives, and so serve both modes, batches and higher orders. `custom` is for
+functions made of ops whose derivative is to be another.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from engine.core.operands import Operand
 from engine.core.python_state import State, Unknown, state_of
 from engine.core.tape import Tape
 from engine.core.value import Value, dtype_of
-from engine.linearity import is_linear_map, of_one
+from engine.derivatives.linearity import is_linear_map, of_one
+from engine.derivatives.primitive_op import as_value, primitive_op
+from engine.derivatives.reverse import reverse
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.lift import as_operand
-from engine.primitive_op import as_value, primitive_op
-from engine.reverse import reverse
 from engine.runtime.errors import UnimplementedError
 from engine.runtime.public_names import named
 
@@ -148,7 +148,7 @@ class _Busy(threading.local):
 def _transposed(name: str, jvp: Callable[..., Any]) -> Callable[..., Any]:
     """The reverse rule that is the transpose of a forward rule: the rule is recorded, and its recording pulled back.
 
-    It is the counterpart of what `engine.forward` does for ops with a reverse rule only.
+    It is the counterpart of what `engine.derivatives.forward` does for ops with a reverse rule only.
     """
     busy = _Busy()
 

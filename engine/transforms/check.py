@@ -23,7 +23,7 @@ from engine.core.eager import EagerTensor
 from engine.core.nest import flatten, pack_sequence_as
 from engine.core.value import Value, aval_of, dtype_of
 from engine.runtime.errors import DTypeError
-from engine.transform import as_value, jvp, vjp
+from engine.transforms.vjp import as_value, jvp, vjp
 
 _TOLERANCE = {2: 0.1, 4: 1e-2, 8: 1e-6}
 """Relative and absolute tolerance of a comparison with finite differences, by the bytes of a real number."""

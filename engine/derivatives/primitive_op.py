@@ -1,4 +1,4 @@
-"""The op that `engine.primitive` makes of a function of arrays and of the rules that the user gives it."""
+"""The op that `engine.derivatives.primitive` makes of a function of arrays and of the rules that the user gives it."""
 
 from __future__ import annotations
 

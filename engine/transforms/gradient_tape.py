@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from engine.aggregation import is_pairwise
 from engine.closed.replay import replayed
 from engine.core import nest
 from engine.core.aval import format_shape
@@ -25,11 +24,12 @@ from engine.core.tape import Tape, active
 from engine.core.unconnected import UnconnectedGradients, as_policy
 from engine.core.value import NotCopied, Value, address, as_array, dtype_of, shape_of
 from engine.core.variable import Variable, tracked_value
+from engine.derivatives.aggregation import is_pairwise
+from engine.derivatives.reverse import require_one_number
 from engine.jacobian.taking import Taking, not_a_tensor, used
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.indexed_slices import IndexedSlices
 from engine.ops.reduce import add_n
-from engine.reverse import require_one_number
 from engine.runtime.cache import cached
 from engine.runtime.errors import DTypeError, ShapeError
 from engine.runtime.faces import Shown

@@ -6,7 +6,7 @@ is all. What makes it exact and cheap:
 
 - Only nodes on a path from a source to a target are visited, found by one forward scan.
 - Rules are asked only for inputs that somebody needs; a rule may answer `Zero`, which costs nothing.
-- A zero that means "not chosen" is told from one that was computed (`engine.choices`).
+- A zero that means "not chosen" is told from one that was computed (`engine.derivatives.strong_zeros`).
 - Every answer is checked: a cotangent must have the shape and dtype of the value it belongs to.
 - If no tape is recording, eager values are handed to the rules as plain arrays, and the walk runs at NumPy's speed.
 
@@ -20,8 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from engine import choices
-from engine.aggregation import PairwiseSum, dense, total, value_of
 from engine.core.aval import compatible, format_shape
 from engine.core.batching import Batched
 from engine.core.eager import EagerTensor
@@ -31,9 +29,11 @@ from engine.core.operands import Operand
 from engine.core.tape import active
 from engine.core.value import Value, Zero, dtype_of, shape_of
 from engine.core.variable import read_variable
+from engine.derivatives import strong_zeros
+from engine.derivatives.aggregation import PairwiseSum, dense, total, value_of
+from engine.derivatives.powers import with_powers
 from engine.ops.creation import zeros_like
 from engine.ops.indexed_slices import IndexedSlices
-from engine.powers import with_powers
 from engine.runtime.errors import RuleError, ShapeError
 from engine.runtime.tuning import TUNING
 
@@ -57,12 +57,12 @@ def reverse(
     The nodes are in the order of execution. A value may be seeded more than once: its cotangents add up. Nothing flows
     through values of `stop` to what they were computed from. If `sparse`, the cotangent of a source that rows are
     gathered from may stay an `IndexedSlices`; if `pairwise`, what comes from several uses of a value is added in pairs
-    (`engine.aggregation`).
+    (`aggregation`).
 
-    In seeds, a zero stands for an element that is not asked for (`engine.choices`), unless all are `ones`, or
-    `choices.Part` already. With `parts`, a cotangent with a choice on the way is given as a `choices.Part`. `visit`
-    hands on the nodes one by one, in the order in which they are visited; what it does around each, it does around the
-    node's rules.
+    In seeds, a zero stands for an element that is not asked for (`strong_zeros`), unless all are `ones`, or
+    `strong_zeros.Part` already. With `parts`, a cotangent with a choice on the way is given as a `strong_zeros.Part`.
+    `visit` hands on the nodes one by one, in the order in which they are visited; what it does around each, it does
+    around the node's rules.
     """
     raw, stop = not active.tapes, list(stop)
     kept = {id(s) for s in sources}
@@ -74,7 +74,7 @@ def reverse(
     accumulate = _accumulate_pairs if pairwise else _accumulate
     cotangents: dict[int, Any] = {}
     for value, seed in [(v, _plain(s) if raw else s) for v, s in seeds if id(v) in live]:
-        accumulate(cotangents, reads.get(id(value), id(value)), seed if ones else choices.seeded(seed))
+        accumulate(cotangents, reads.get(id(value), id(value)), seed if ones else strong_zeros.seeded(seed))
     for node in visit(reversed(path)):
         ct = _take(cotangents, node, kept, raw)
         if node.op is read_variable:
@@ -100,7 +100,7 @@ def reverse(
             continue
         each = None
         if len(inputs) > _MANY and type(rules) is PerOperand:
-            ct = choices.settled(ct)
+            ct = strong_zeros.settled(ct)
             each = rules.of_many(ct, out, operands, node.params)
         for i, x in enumerate(inputs):
             key = id(x)
@@ -110,12 +110,12 @@ def reverse(
             result = _rows(ct, operands, node) if i == 0 and key in in_rows else None
             if result is None:
                 one = rule if each is None else _of_many(rule, each, i, ct)
-                result = choices.pulled(one, ct, node, i, out, operands)
+                result = strong_zeros.pulled(one, ct, node, i, out, operands)
                 if type(result) is Zero:
                     continue
-                _check(choices.value_of(result), operands[i], node, i)
+                _check(strong_zeros.value_of(result), operands[i], node, i)
             accumulate(cotangents, reads.get(key, key), _plain_part(result) if wrapped else result)
-    return [ct if parts else value_of(choices.settled(ct)) for ct in map(cotangents.get, map(id, sources))]
+    return [ct if parts else value_of(strong_zeros.settled(ct)) for ct in map(cotangents.get, map(id, sources))]
 
 
 def _of_many(rule: Rule, each: Callable[[int], Any], i: int, ct: Any) -> Rule:
@@ -133,7 +133,7 @@ def _rows(ct: Any, operands: Sequence[Any], node: Node) -> IndexedSlices | None:
     if type(ct) is IndexedSlices:
         # a variable was read: its cotangent is that of its value
         return ct
-    ct = choices.settled(ct)
+    ct = strong_zeros.settled(ct)
     pair = None if node.op.rows is None else node.op.rows(ct, *operands, **node.params)
     if pair is None or isinstance(ct, Batched):
         return None
@@ -153,8 +153,8 @@ def _pull_together(
     for i in order:
         first.setdefault(keys[i], i)
     known = [cotangents.get(k) if first[k] == i and not pairwise else None for i, k in enumerate(keys)]
-    previous = [dense(choices.settled(ct)) for ct in known]
-    chosen = choices.settled_each(ct) if type(ct) is tuple else choices.settled(ct)
+    previous = [dense(strong_zeros.settled(ct)) for ct in known]
+    chosen = strong_zeros.settled_each(ct) if type(ct) is tuple else strong_zeros.settled(ct)
     totals = rules.rule([k in live for k in keys], previous, chosen, out, *operands, **node.params)
     for i in order:
         key, before, part = keys[i], previous[i], totals[i]
@@ -162,8 +162,8 @@ def _pull_together(
             continue
         _check(part, operands[i], node, i)
         part = part if active.tapes else _plain(part)
-        if choices.choice_in(ct) and (before is None or choices.choice_in(known[i])):
-            part = choices.seeded(part)
+        if strong_zeros.choice_in(ct) and (before is None or strong_zeros.choice_in(known[i])):
+            part = strong_zeros.seeded(part)
         if before is None:
             (_accumulate_pairs if pairwise else _accumulate)(cotangents, key, part)
         else:
@@ -202,13 +202,13 @@ def _take(cotangents: dict[int, Any], node: Node, kept: set[int], raw: bool) -> 
     zeros = [
         zeros_like(_plain(o) if raw else o) if ct is None else None for ct, o in zip(cts, node.outputs, strict=True)
     ]
-    return tuple([choices.seeded(z) if ct is None else ct for ct, z in zip(cts, zeros, strict=True)])
+    return tuple([strong_zeros.seeded(z) if ct is None else ct for ct, z in zip(cts, zeros, strict=True)])
 
 
 def _whole(ct: Any) -> Any:
     """A cotangent that may have been given as rows or as a sum in pairs: what neither has was not chosen."""
     if type(ct) is PairwiseSum or type(ct) is IndexedSlices:
-        return choices.seeded(dense(value_of(ct)))
+        return strong_zeros.seeded(dense(value_of(ct)))
     return ct
 
 
@@ -218,15 +218,15 @@ def boxed(operands: Sequence[Any]) -> Sequence[Any]:
 
 
 def _holds_values(cts: Any) -> bool:
-    return any(isinstance(choices.value_of(ct), Value) for ct in cts)
+    return any(isinstance(strong_zeros.value_of(ct), Value) for ct in cts)
 
 
 def _boxed_part(ct: Any) -> Any:
-    return choices.with_value(ct, EagerTensor(choices.value_of(ct)))
+    return strong_zeros.with_value(ct, EagerTensor(strong_zeros.value_of(ct)))
 
 
 def _plain_part(ct: Any) -> Any:
-    return choices.with_value(ct, _plain(choices.value_of(ct)))
+    return strong_zeros.with_value(ct, _plain(strong_zeros.value_of(ct)))
 
 
 def _plain(x: Any) -> Operand:
@@ -235,11 +235,11 @@ def _plain(x: Any) -> Operand:
 
 def _accumulate(cotangents: dict[int, Any], key: int, ct: Any) -> None:
     previous = cotangents.get(key)
-    cotangents[key] = ct if previous is None else choices.joined(previous, ct, total)
+    cotangents[key] = ct if previous is None else strong_zeros.joined(previous, ct, total)
 
 
 def _accumulate_pairs(cotangents: dict[int, Any], key: int, ct: Any) -> None:
-    previous, ct = cotangents.get(key), choices.settled(ct)
+    previous, ct = cotangents.get(key), strong_zeros.settled(ct)
     cotangents[key] = PairwiseSum(ct) if previous is None else previous.plus(ct)
 
 

@@ -18,7 +18,9 @@ from engine.core.sparsity import ELEMENTWISE
 from engine.core.structural import sum_to_like_op
 from engine.core.tape import Recording
 from engine.core.value import shape_of
-from engine.forward import forward
+from engine.derivatives.forward import forward
+from engine.derivatives.powers import ROOTS
+from engine.derivatives.reverse import live_path
 from engine.ops.arithmetic import multiply, part_of, real_abs, sign, sign_sloped
 from engine.ops.complexes import complex_abs, complex_sign, modulus_sloped
 from engine.ops.creation import ones_like, zeros_like
@@ -26,8 +28,6 @@ from engine.ops.decompose import eigh_op, eigvalsh_op, singular_values_op, svd_o
 from engine.ops.reduce import spread_like_op
 from engine.ops.spectral import direction, singular, singular_sloped, spectral, spectral_sloped
 from engine.ops.stats import length_sloped
-from engine.powers import ROOTS
-from engine.reverse import live_path
 
 _SLOPED = {spectral: spectral_sloped, singular: singular_sloped}
 """The ops that stand for a gradient once it is known how operand 0 changes along `direction` of operand 2."""

@@ -1,0 +1,1 @@
+"""Rules and walks: derivatives of recorded nodes, backward and forward, made of ops."""

@@ -1,0 +1,1 @@
+"""Tapes, symbolic gradients, transforms of functions, and numeric checks of derivatives."""
