@@ -376,60 +376,60 @@ from engine.transforms import functions as _engine_transforms_functions
 from engine.transforms.gradient_tape import GradientTape as GradientTape
 from graph_api import autograph as _graph_api_autograph
 from graph_api import data as _graph_api_data
-from graph_api.assertions import assert_near as _graph_api_assertions_assert_near
-from graph_api.assertions import assert_near as assert_near
-from graph_api.assertions import assert_negative as _graph_api_assertions_assert_negative
-from graph_api.assertions import assert_negative as assert_negative
-from graph_api.assertions import assert_non_negative as _graph_api_assertions_assert_non_negative
-from graph_api.assertions import assert_non_negative as assert_non_negative
-from graph_api.assertions import assert_non_positive as _graph_api_assertions_assert_non_positive
-from graph_api.assertions import assert_non_positive as assert_non_positive
-from graph_api.assertions import assert_none_equal as _graph_api_assertions_assert_none_equal
-from graph_api.assertions import assert_none_equal as assert_none_equal
-from graph_api.assertions import assert_positive as _graph_api_assertions_assert_positive
-from graph_api.assertions import assert_positive as assert_positive
-from graph_api.assertions import assert_rank as _graph_api_assertions_assert_rank
-from graph_api.assertions import assert_rank as assert_rank
-from graph_api.assertions import assert_rank_at_least as _graph_api_assertions_assert_rank_at_least
-from graph_api.assertions import assert_rank_at_least as assert_rank_at_least
-from graph_api.assertions import is_numeric_tensor as _graph_api_assertions_is_numeric_tensor
-from graph_api.assertions import is_numeric_tensor as is_numeric_tensor
-from graph_api.assertions import is_tensor as _graph_api_assertions_is_tensor
-from graph_api.assertions import is_tensor as is_tensor
-from graph_api.control import case as case
-from graph_api.control import cond as cond
-from graph_api.control import switch_case as switch_case
-from graph_api.control import while_loop as while_loop
+from graph_api.control_flow.assertions import assert_near as _graph_api_control_flow_assertions_assert_near
+from graph_api.control_flow.assertions import assert_near as assert_near
+from graph_api.control_flow.assertions import assert_negative as _graph_api_control_flow_assertions_assert_negative
+from graph_api.control_flow.assertions import assert_negative as assert_negative
+from graph_api.control_flow.assertions import assert_non_negative as _graph_api_control_flow_assertions_assert_non_negative
+from graph_api.control_flow.assertions import assert_non_negative as assert_non_negative
+from graph_api.control_flow.assertions import assert_non_positive as _graph_api_control_flow_assertions_assert_non_positive
+from graph_api.control_flow.assertions import assert_non_positive as assert_non_positive
+from graph_api.control_flow.assertions import assert_none_equal as _graph_api_control_flow_assertions_assert_none_equal
+from graph_api.control_flow.assertions import assert_none_equal as assert_none_equal
+from graph_api.control_flow.assertions import assert_positive as _graph_api_control_flow_assertions_assert_positive
+from graph_api.control_flow.assertions import assert_positive as assert_positive
+from graph_api.control_flow.assertions import assert_rank as _graph_api_control_flow_assertions_assert_rank
+from graph_api.control_flow.assertions import assert_rank as assert_rank
+from graph_api.control_flow.assertions import assert_rank_at_least as _graph_api_control_flow_assertions_assert_rank_at_least
+from graph_api.control_flow.assertions import assert_rank_at_least as assert_rank_at_least
+from graph_api.control_flow.assertions import is_numeric_tensor as _graph_api_control_flow_assertions_is_numeric_tensor
+from graph_api.control_flow.assertions import is_numeric_tensor as is_numeric_tensor
+from graph_api.control_flow.assertions import is_tensor as _graph_api_control_flow_assertions_is_tensor
+from graph_api.control_flow.assertions import is_tensor as is_tensor
+from graph_api.control_flow.control import case as case
+from graph_api.control_flow.control import cond as cond
+from graph_api.control_flow.control import switch_case as switch_case
+from graph_api.control_flow.control import while_loop as while_loop
+from graph_api.control_flow.eager_calls import py_function as py_function
+from graph_api.control_flow.flow import Assert as Assert
+from graph_api.control_flow.flow import Assert as _graph_api_control_flow_flow_Assert
+from graph_api.control_flow.flow import Print as Print
+from graph_api.control_flow.flow import group as group
+from graph_api.control_flow.flow import no_op as no_op
+from graph_api.control_flow.flow import py_func as _graph_api_control_flow_flow_py_func
+from graph_api.control_flow.flow import py_func as py_func
+from graph_api.control_flow.flow import tuple_ as _graph_api_control_flow_flow_tuple_
+from graph_api.control_flow.flow import with_dependencies as with_dependencies
+from graph_api.control_flow.tensor_array import TensorArray as TensorArray
 from graph_api.convert import constant as constant
 from graph_api.convert import convert_to_tensor as convert_to_tensor
 from graph_api.convert import custom_gradient as custom_gradient
 from graph_api.convert import grad_pass_through as grad_pass_through
 from graph_api.convert import placeholder as placeholder
 from graph_api.convert import placeholder_with_default as placeholder_with_default
-from graph_api.defaults import get_default_session as get_default_session
-from graph_api.eager_calls import py_function as py_function
-from graph_api.flow import Assert as Assert
-from graph_api.flow import Assert as _graph_api_flow_Assert
-from graph_api.flow import Print as Print
-from graph_api.flow import group as group
-from graph_api.flow import no_op as no_op
-from graph_api.flow import py_func as _graph_api_flow_py_func
-from graph_api.flow import py_func as py_func
-from graph_api.flow import tuple_ as _graph_api_flow_tuple_
-from graph_api.flow import with_dependencies as with_dependencies
+from graph_api.derivatives.functions_for_scipy import for_ode as for_ode
+from graph_api.derivatives.functions_for_scipy import for_scipy as for_scipy
+from graph_api.derivatives.gradients import gradients as gradients
+from graph_api.derivatives.jacobians import batch_jacobian as batch_jacobian
+from graph_api.derivatives.jacobians import hessian as hessian
+from graph_api.derivatives.jacobians import hessian_diag as hessian_diag
+from graph_api.derivatives.jacobians import hessians as hessians
+from graph_api.derivatives.jacobians import hvp as hvp
+from graph_api.derivatives.jacobians import jacobian as jacobian
+from graph_api.derivatives.jacobians import jacobian_plan as jacobian_plan
+from graph_api.derivatives.jacobians import jvp as jvp
+from graph_api.derivatives.jacobians import vjp as vjp
 from graph_api.function import function as function
-from graph_api.functions_for_scipy import for_ode as for_ode
-from graph_api.functions_for_scipy import for_scipy as for_scipy
-from graph_api.gradients import gradients as gradients
-from graph_api.graph import Graph as Graph
-from graph_api.graph import add_to_collection as add_to_collection
-from graph_api.graph import add_to_collections as add_to_collections
-from graph_api.graph import control_dependencies as control_dependencies
-from graph_api.graph import device as device
-from graph_api.graph import get_collection as get_collection
-from graph_api.graph import get_collection_ref as get_collection_ref
-from graph_api.graph import get_default_graph as get_default_graph
-from graph_api.graph import reset_default_graph as reset_default_graph
 from graph_api.graph_files.graph_util import convert_variables_to_constants as _graph_api_graph_files_graph_util_convert_variables_to_constants
 from graph_api.graph_files.graph_util import extract_sub_graph as _graph_api_graph_files_graph_util_extract_sub_graph
 from graph_api.graph_files.importing import import_graph_def as _graph_api_graph_files_importing_import_graph_def
@@ -448,20 +448,51 @@ from graph_api.graph_files.saved_models import load as _graph_api_graph_files_sa
 from graph_api.graph_files.saved_models import maybe_saved_model_directory as _graph_api_graph_files_saved_models_maybe_saved_model_directory
 from graph_api.graph_files.saved_models import predict_signature_def as _graph_api_graph_files_saved_models_predict_signature_def
 from graph_api.graph_files.saved_models import simple_save as _graph_api_graph_files_saved_models_simple_save
+from graph_api.graphs.defaults import get_default_session as get_default_session
+from graph_api.graphs.graph import Graph as Graph
+from graph_api.graphs.graph import add_to_collection as add_to_collection
+from graph_api.graphs.graph import add_to_collections as add_to_collections
+from graph_api.graphs.graph import control_dependencies as control_dependencies
+from graph_api.graphs.graph import device as device
+from graph_api.graphs.graph import get_collection as get_collection
+from graph_api.graphs.graph import get_collection_ref as get_collection_ref
+from graph_api.graphs.graph import get_default_graph as get_default_graph
+from graph_api.graphs.graph import reset_default_graph as reset_default_graph
+from graph_api.graphs.scopes import VariableScope as VariableScope
+from graph_api.graphs.scopes import get_variable as get_variable
+from graph_api.graphs.scopes import get_variable_scope as get_variable_scope
+from graph_api.graphs.scopes import name_scope as name_scope
+from graph_api.graphs.scopes import variable_scope as variable_scope
+from graph_api.graphs.tensor import GraphDimension as _graph_api_graphs_tensor_GraphDimension
+from graph_api.graphs.tensor import GraphShape as _graph_api_graphs_tensor_GraphShape
+from graph_api.graphs.tensor import Operation as Operation
+from graph_api.graphs.tensor import Tensor as Tensor
+from graph_api.graphs.variable import Variable as Variable
+from graph_api.graphs.variable import Variable as _graph_api_graphs_variable_Variable
+from graph_api.graphs.variable import assign as assign
+from graph_api.graphs.variable import assign_add as assign_add
+from graph_api.graphs.variable import assign_sub as assign_sub
+from graph_api.graphs.variable import global_variables as _graph_api_graphs_variable_global_variables
+from graph_api.graphs.variable import global_variables as global_variables
+from graph_api.graphs.variable import global_variables_initializer as _graph_api_graphs_variable_global_variables_initializer
+from graph_api.graphs.variable import global_variables_initializer as global_variables_initializer
+from graph_api.graphs.variable import is_variable_initialized as is_variable_initialized
+from graph_api.graphs.variable import local_variables as local_variables
+from graph_api.graphs.variable import local_variables_initializer as _graph_api_graphs_variable_local_variables_initializer
+from graph_api.graphs.variable import local_variables_initializer as local_variables_initializer
+from graph_api.graphs.variable import model_variables as model_variables
+from graph_api.graphs.variable import moving_average_variables as moving_average_variables
+from graph_api.graphs.variable import report_uninitialized_variables as report_uninitialized_variables
+from graph_api.graphs.variable import tables_initializer as _graph_api_graphs_variable_tables_initializer
+from graph_api.graphs.variable import tables_initializer as tables_initializer
+from graph_api.graphs.variable import trainable_variables as trainable_variables
+from graph_api.graphs.variable import variables_initializer as _graph_api_graphs_variable_variables_initializer
+from graph_api.graphs.variable import variables_initializer as variables_initializer
 from graph_api.initial_values import constant_initializer as _graph_api_initial_values_constant_initializer
 from graph_api.initial_values import constant_initializer as constant_initializer
 from graph_api.initial_values import uniform_unit_scaling_initializer as _graph_api_initial_values_uniform_unit_scaling_initializer
 from graph_api.initial_values import uniform_unit_scaling_initializer as uniform_unit_scaling_initializer
 from graph_api.iterators import TensorSpec as TensorSpec
-from graph_api.jacobians import batch_jacobian as batch_jacobian
-from graph_api.jacobians import hessian as hessian
-from graph_api.jacobians import hessian_diag as hessian_diag
-from graph_api.jacobians import hessians as hessians
-from graph_api.jacobians import hvp as hvp
-from graph_api.jacobians import jacobian as jacobian
-from graph_api.jacobians import jacobian_plan as jacobian_plan
-from graph_api.jacobians import jvp as jvp
-from graph_api.jacobians import vjp as vjp
 from graph_api.keras.backend import clear_session as _graph_api_keras_backend_clear_session
 from graph_api.keras.sessions import get_session as _graph_api_keras_sessions_get_session
 from graph_api.keras.sessions import set_session as _graph_api_keras_sessions_set_session
@@ -642,8 +673,6 @@ from graph_api.numerics import check_numerics as _graph_api_numerics_check_numer
 from graph_api.numerics import check_numerics as check_numerics
 from graph_api.numerics import verify_tensor_all_finite as _graph_api_numerics_verify_tensor_all_finite
 from graph_api.numerics import verify_tensor_all_finite as verify_tensor_all_finite
-from graph_api.run_options import RunMetadata as RunMetadata
-from graph_api.run_options import RunOptions as RunOptions
 from graph_api.sampling import categorical as _graph_api_sampling_categorical
 from graph_api.sampling import dropout as _graph_api_sampling_dropout
 from graph_api.sampling import gamma as _graph_api_sampling_gamma
@@ -658,13 +687,10 @@ from graph_api.sampling import truncated_normal as _graph_api_sampling_truncated
 from graph_api.sampling import truncated_normal as truncated_normal
 from graph_api.sampling import uniform as _graph_api_sampling_uniform
 from graph_api.saving import Saver as _graph_api_saving_Saver
-from graph_api.scopes import VariableScope as VariableScope
-from graph_api.scopes import get_variable as get_variable
-from graph_api.scopes import get_variable_scope as get_variable_scope
-from graph_api.scopes import name_scope as name_scope
-from graph_api.scopes import variable_scope as variable_scope
-from graph_api.session import InteractiveSession as InteractiveSession
-from graph_api.session import Session as Session
+from graph_api.sessions.run_options import RunMetadata as RunMetadata
+from graph_api.sessions.run_options import RunOptions as RunOptions
+from graph_api.sessions.session import InteractiveSession as InteractiveSession
+from graph_api.sessions.session import Session as Session
 from graph_api.sparse import SparseTensor as SparseTensor
 from graph_api.sparse import SparseTensor as _graph_api_sparse_SparseTensor
 from graph_api.sparse import add as _graph_api_sparse_add
@@ -684,38 +710,12 @@ from graph_api.summaries import merge_all as _graph_api_summaries_merge_all
 from graph_api.summaries import scalar as _graph_api_summaries_scalar
 from graph_api.summaries import scalar_summary as scalar_summary
 from graph_api.summaries import text as _graph_api_summaries_text
-from graph_api.tensor import GraphDimension as _graph_api_tensor_GraphDimension
-from graph_api.tensor import GraphShape as _graph_api_tensor_GraphShape
-from graph_api.tensor import Operation as Operation
-from graph_api.tensor import Tensor as Tensor
-from graph_api.tensor_array import TensorArray as TensorArray
 from graph_api.testing import TestCase as _graph_api_testing_TestCase
 from graph_api.training import ExponentialMovingAverage as _graph_api_training_ExponentialMovingAverage
 from graph_api.training import create_global_step as _graph_api_training_create_global_step
 from graph_api.training import get_global_step as _graph_api_training_get_global_step
 from graph_api.training import get_or_create_global_step as _graph_api_training_get_or_create_global_step
 from graph_api.training import global_step as _graph_api_training_global_step
-from graph_api.variable import Variable as Variable
-from graph_api.variable import Variable as _graph_api_variable_Variable
-from graph_api.variable import assign as assign
-from graph_api.variable import assign_add as assign_add
-from graph_api.variable import assign_sub as assign_sub
-from graph_api.variable import global_variables as _graph_api_variable_global_variables
-from graph_api.variable import global_variables as global_variables
-from graph_api.variable import global_variables_initializer as _graph_api_variable_global_variables_initializer
-from graph_api.variable import global_variables_initializer as global_variables_initializer
-from graph_api.variable import is_variable_initialized as is_variable_initialized
-from graph_api.variable import local_variables as local_variables
-from graph_api.variable import local_variables_initializer as _graph_api_variable_local_variables_initializer
-from graph_api.variable import local_variables_initializer as local_variables_initializer
-from graph_api.variable import model_variables as model_variables
-from graph_api.variable import moving_average_variables as moving_average_variables
-from graph_api.variable import report_uninitialized_variables as report_uninitialized_variables
-from graph_api.variable import tables_initializer as _graph_api_variable_tables_initializer
-from graph_api.variable import tables_initializer as tables_initializer
-from graph_api.variable import trainable_variables as trainable_variables
-from graph_api.variable import variables_initializer as _graph_api_variable_variables_initializer
-from graph_api.variable import variables_initializer as variables_initializer
 from optim import schedules as _optim_schedules
 from optim.adadelta import Adadelta as _optim_adadelta_Adadelta
 from optim.adadelta import AdadeltaOptimizer as _optim_adadelta_AdadeltaOptimizer
@@ -768,7 +768,7 @@ class _UniqueWithCounts(NamedTuple):
 AUTO_REUSE: builtins.str
 AttrValue: TypeAlias = _dualgrad_files_wire_Message
 COMPILER_VERSION: builtins.str
-Dimension: TypeAlias = _graph_api_tensor_GraphDimension
+Dimension: TypeAlias = _graph_api_graphs_tensor_GraphDimension
 Event: TypeAlias = _dualgrad_files_wire_Message
 GIT_VERSION: builtins.str
 GraphDef: TypeAlias = _dualgrad_files_wire_Message
@@ -780,16 +780,16 @@ NotDifferentiable = _graph_api_legacy_old_names_no_gradient
 SignatureDef: TypeAlias = _dualgrad_files_wire_Message
 Summary: TypeAlias = _dualgrad_files_wire_Message
 TensorInfo: TypeAlias = _dualgrad_files_wire_Message
-TensorShape: TypeAlias = _graph_api_tensor_GraphShape
+TensorShape: TypeAlias = _graph_api_graphs_tensor_GraphShape
 VERSION: builtins.str
-VariableV1: TypeAlias = _graph_api_variable_Variable
+VariableV1: TypeAlias = _graph_api_graphs_variable_Variable
 def abs(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def accumulate_n(inputs: TensorLike, shape: Any = ..., tensor_dtype: Any = ..., name: str | None = ...) -> Tensor: ...
 def acos(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def acosh(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def add(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def add_n(inputs: TensorLike, name: str | None = ...) -> Tensor: ...
-all_variables = _graph_api_variable_global_variables
+all_variables = _graph_api_graphs_variable_global_variables
 def angle(input: TensorLike, name: str | None = ...) -> Tensor: ...
 class app:
     flags = _dualgrad_platform_flags
@@ -963,7 +963,7 @@ class contrib:
         get_variables_by_suffix = staticmethod(_graph_api_legacy_slim_framework_get_variables_by_suffix)
         get_variables_to_restore = staticmethod(_graph_api_legacy_slim_framework_get_variables_to_restore)
         has_arg_scope = staticmethod(_graph_api_legacy_slim_arg_scope_has_arg_scope)
-        is_tensor = staticmethod(_graph_api_assertions_is_tensor)
+        is_tensor = staticmethod(_graph_api_control_flow_assertions_is_tensor)
         l1_l2_regularizer = staticmethod(_graph_api_legacy_slim_weights_l1_l2_regularizer)
         l1_regularizer = staticmethod(_graph_api_legacy_slim_weights_l1_regularizer)
         l2_regularizer = staticmethod(_graph_api_legacy_slim_weights_l2_regularizer)
@@ -1014,7 +1014,7 @@ def cumprod(x: TensorLike, axis: Any = ..., exclusive: Any = ..., reverse: Any =
 def cumsum(x: TensorLike, axis: Any = ..., exclusive: Any = ..., reverse: Any = ..., name: str | None = ...) -> Tensor: ...
 data = _graph_api_data
 class debugging:
-    Assert = staticmethod(_graph_api_flow_Assert)
+    Assert = staticmethod(_graph_api_control_flow_flow_Assert)
     assert_all_finite = staticmethod(_graph_api_numerics_verify_tensor_all_finite)
     @staticmethod
     def assert_equal(*args: Any, **kwargs: Any) -> Any: ...
@@ -1028,14 +1028,14 @@ class debugging:
     def assert_less(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def assert_less_equal(*args: Any, **kwargs: Any) -> Any: ...
-    assert_near = staticmethod(_graph_api_assertions_assert_near)
-    assert_negative = staticmethod(_graph_api_assertions_assert_negative)
-    assert_non_negative = staticmethod(_graph_api_assertions_assert_non_negative)
-    assert_non_positive = staticmethod(_graph_api_assertions_assert_non_positive)
-    assert_none_equal = staticmethod(_graph_api_assertions_assert_none_equal)
-    assert_positive = staticmethod(_graph_api_assertions_assert_positive)
-    assert_rank = staticmethod(_graph_api_assertions_assert_rank)
-    assert_rank_at_least = staticmethod(_graph_api_assertions_assert_rank_at_least)
+    assert_near = staticmethod(_graph_api_control_flow_assertions_assert_near)
+    assert_negative = staticmethod(_graph_api_control_flow_assertions_assert_negative)
+    assert_non_negative = staticmethod(_graph_api_control_flow_assertions_assert_non_negative)
+    assert_non_positive = staticmethod(_graph_api_control_flow_assertions_assert_non_positive)
+    assert_none_equal = staticmethod(_graph_api_control_flow_assertions_assert_none_equal)
+    assert_positive = staticmethod(_graph_api_control_flow_assertions_assert_positive)
+    assert_rank = staticmethod(_graph_api_control_flow_assertions_assert_rank)
+    assert_rank_at_least = staticmethod(_graph_api_control_flow_assertions_assert_rank_at_least)
     @staticmethod
     def assert_rank_in(x: Any, ranks: Any, data: Any = ..., summarize: Any = ..., message: Any = ..., name: str | None = ...) -> _Operation | None: ...
     @staticmethod
@@ -1051,7 +1051,7 @@ class debugging:
     def is_inf(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def is_nan(x: TensorLike, name: str | None = ...) -> Tensor: ...
-    is_numeric_tensor = staticmethod(_graph_api_assertions_is_numeric_tensor)
+    is_numeric_tensor = staticmethod(_graph_api_control_flow_assertions_is_numeric_tensor)
 def decode_csv(records: Any, record_defaults: Any, field_delim: Any = ..., use_quote_delim: Any = ..., name: str | None = ..., na_value: Any = ..., select_cols: Any = ...) -> builtins.list[Tensor]: ...
 def decode_raw(input_bytes: Any, out_type: Any, little_endian: Any = ..., name: str | None = ...) -> Tensor: ...
 def depth_to_space(input: TensorLike, block_size: Any, name: str | None = ..., data_format: Any = ...) -> Tensor: ...
@@ -1325,14 +1325,14 @@ class image:
     def yiq_to_rgb(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def yuv_to_rgb(*args: Any, **kwargs: Any) -> Any: ...
-initialize_all_tables = _graph_api_variable_tables_initializer
-initialize_all_variables = _graph_api_variable_global_variables_initializer
-initialize_local_variables = _graph_api_variable_local_variables_initializer
-initialize_variables = _graph_api_variable_variables_initializer
+initialize_all_tables = _graph_api_graphs_variable_tables_initializer
+initialize_all_variables = _graph_api_graphs_variable_global_variables_initializer
+initialize_local_variables = _graph_api_graphs_variable_local_variables_initializer
+initialize_variables = _graph_api_graphs_variable_variables_initializer
 class initializers:
     Initializer: TypeAlias = _dualgrad_frontend_initializers_Initializer
     constant: TypeAlias = _graph_api_initial_values_constant_initializer
-    global_variables = staticmethod(_graph_api_variable_global_variables_initializer)
+    global_variables = staticmethod(_graph_api_graphs_variable_global_variables_initializer)
     glorot_normal: TypeAlias = _dualgrad_frontend_initializers_GlorotNormal
     glorot_uniform: TypeAlias = _dualgrad_frontend_initializers_GlorotUniform
     he_normal: TypeAlias = _dualgrad_frontend_initializers_HeNormal
@@ -1346,7 +1346,7 @@ class initializers:
     random_uniform: TypeAlias = _dualgrad_frontend_initializers_UnitUniform
     truncated_normal: TypeAlias = _dualgrad_frontend_initializers_UnitTruncatedNormal
     uniform_unit_scaling: TypeAlias = _graph_api_initial_values_uniform_unit_scaling_initializer
-    variables = staticmethod(_graph_api_variable_variables_initializer)
+    variables = staticmethod(_graph_api_graphs_variable_variables_initializer)
     variance_scaling: TypeAlias = _dualgrad_frontend_initializers_VarianceScaling
     zeros: TypeAlias = _dualgrad_frontend_initializers_Zeros
 int16: _DType
@@ -2607,7 +2607,7 @@ class nn:
     def zero_fraction(value: TensorLike, dtype: Any = ..., name: str | None = ...) -> Tensor: ...
 def norm(tensor: TensorLike, ord: Any = ..., axis: Any = ..., keepdims: Any = ..., name: str | None = ..., keep_dims: Any = ...) -> Tensor: ...
 def not_equal(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
-numpy_function = _graph_api_flow_py_func
+numpy_function = _graph_api_control_flow_flow_py_func
 def one_hot(indices: TensorLike, depth: Any, on_value: Any = ..., off_value: Any = ..., axis: Any = ..., dtype: Any = ..., name: str | None = ...) -> Tensor: ...
 def ones(shape: Any, dtype: Any = ..., name: str | None = ...) -> Tensor: ...
 ones_initializer: TypeAlias = _dualgrad_frontend_initializers_Ones
@@ -3011,7 +3011,7 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 truncated_normal_initializer: TypeAlias = _dualgrad_frontend_initializers_UnitTruncatedNormal
 def truncatediv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def truncatemod(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
-tuple = _graph_api_flow_tuple_
+tuple = _graph_api_control_flow_flow_tuple_
 def type_spec_from_value(value: Any) -> Tensor: ...
 uint16: _DType
 uint32: _DType

@@ -10,18 +10,18 @@ from dualgrad.autograph.conversion import code_of, to_function
 from dualgrad.autograph.experimental import set_verbosity, trace
 from dualgrad.autograph.host import Host, Thunk
 from engine.runtime.errors import UnimplementedError
-from graph_api import control, scans
+from graph_api.control_flow import control, scans
+from graph_api.control_flow.tensor_array import TensorArray
 from graph_api.convert import convert_to_tensor
-from graph_api.graph import get_default_graph
+from graph_api.graphs.graph import get_default_graph
+from graph_api.graphs.tensor import Tensor
 from graph_api.library import root as tf
-from graph_api.tensor import Tensor
-from graph_api.tensor_array import TensorArray
 
 __all__ = ["experimental", "set_verbosity", "to_code", "to_graph", "trace"]
 
 
 class GraphHost(Host):
-    """Control flow of the default graph (`graph_api.control`, `graph_api.scans`)."""
+    """Control flow of the default graph (`graph_api.control_flow.control`, `graph_api.control_flow.scans`)."""
 
     def is_symbolic(self, x: Any) -> bool:
         """Whether `x` is a tensor of a graph."""

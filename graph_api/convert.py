@@ -24,9 +24,9 @@ from engine.ops.filling import fill
 from engine.ops.lift import as_operand, cast_data, own_array
 from engine.ops.shape import reshape
 from engine.runtime.errors import DTypeError, NotKnownYet, ShapeError
-from graph_api.defaults import stacks
-from graph_api.graph import Graph, get_default_graph
-from graph_api.tensor import Operation, Tensor
+from graph_api.graphs.defaults import stacks
+from graph_api.graphs.graph import Graph, get_default_graph
+from graph_api.graphs.tensor import Operation, Tensor
 
 default_input = linear(
     "default_input",

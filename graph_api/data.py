@@ -5,7 +5,7 @@ A user's function is called once, while the graph is built, and becomes a closed
 are operands of the operation that starts an iterator: they have the values that they have when it runs, variables too.
 
 The state of an iterator belongs to a session: a hidden variable of the graph holds a number, another one in each
-session, under which it is found (`graph_api.resources`).
+session, under which it is found (`graph_api.sessions.resources`).
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from engine.core.nest import Structure
 from engine.core.trace import Symbol
 from engine.core.value import Value, boxed
 from engine.runtime.errors import InternalError, InvalidArgumentError, OpError, OutOfRangeError, of_users_function
+from graph_api.control_flow.flow import one_by_one
 from graph_api.convert import convert_to_tensor
-from graph_api.flow import one_by_one
-from graph_api.graph import get_default_graph
+from graph_api.graphs.graph import get_default_graph
+from graph_api.graphs.tensor import GraphShape, Tensor
 from graph_api.iterators import Iterator, TensorSpec, require_constant
-from graph_api.resources import Resource
 from graph_api.sampling import counted_apart, op_seeds
-from graph_api.tensor import GraphShape, Tensor
+from graph_api.sessions.resources import Resource
 
 # ---- functions -------------------------------------------------------------------------------------------------------
 

@@ -22,8 +22,8 @@ from engine.ops.indexed_slices import IndexedSlices
 from engine.ops.shape import identity
 from graph_api.autograph import HOST
 from graph_api.convert import convert_to_tensor
-from graph_api.graph import get_default_graph
-from graph_api.tensor import Operation, Tensor
+from graph_api.graphs.graph import get_default_graph
+from graph_api.graphs.tensor import Operation, Tensor
 
 
 def function(

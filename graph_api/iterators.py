@@ -1,6 +1,6 @@
 """Iterators over data sets in graphs: operations that give another element in each run.
 
-The state of an iterator belongs to a session (`graph_api.resources`).
+The state of an iterator belongs to a session (`graph_api.sessions.resources`).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from engine.core.value import boxed
 from engine.core.variable import variable_handle
 from engine.runtime.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 from engine.runtime.faces import Shown
+from graph_api.control_flow.flow import one_by_one
 from graph_api.convert import convert_to_tensor
-from graph_api.flow import one_by_one
-from graph_api.graph import get_default_graph
-from graph_api.resources import Resource
-from graph_api.tensor import GraphShape, Operation, Tensor
+from graph_api.graphs.graph import get_default_graph
+from graph_api.graphs.tensor import GraphShape, Operation, Tensor
+from graph_api.sessions.resources import Resource
 
 
 class TensorSpec:

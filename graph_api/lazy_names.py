@@ -17,7 +17,7 @@ EXTENSIONS = {
     "meta_graph": "graph_api.graph_files.meta_graphs:export_meta_graph",
     "saver": "graph_api.saving:Saver",
 }
-"""The functions that extend graphs and savers by files (`graph_api.graph.EXTENSIONS`)."""
+"""The functions that extend graphs and savers by files (`graph_api.graphs.graph.EXTENSIONS`)."""
 
 _OWN = rows("""
 engine.transforms.functions | transforms
@@ -31,26 +31,26 @@ engine.ops.indexed_slices: | IndexedSlices
 engine.derivatives.primitive: | primitive
 engine.runtime.errors | errors
 graph_api.convert: | constant convert_to_tensor custom_gradient grad_pass_through placeholder placeholder_with_default
-graph_api.defaults: | get_default_session
-graph_api.flow: | Assert Print assert_equal assert_greater assert_greater_equal assert_less assert_less_equal group
- no_op py_func with_dependencies
-graph_api.flow:tuple_ | tuple
+graph_api.graphs.defaults: | get_default_session
+graph_api.control_flow.flow: | Assert Print assert_equal assert_greater assert_greater_equal assert_less
+ assert_less_equal group no_op py_func with_dependencies
+graph_api.control_flow.flow:tuple_ | tuple
 graph_api.function: | function
-graph_api.gradients: | gradients
-graph_api.graph: | Graph add_to_collection add_to_collections control_dependencies device get_collection
+graph_api.derivatives.gradients: | gradients
+graph_api.graphs.graph: | Graph add_to_collection add_to_collections control_dependencies device get_collection
  get_collection_ref get_default_graph reset_default_graph
-graph_api.graph_keys: | GraphKeys
+graph_api.graphs.graph_keys: | GraphKeys
 graph_api.modes: | disable_eager_execution disable_v2_behavior enable_eager_execution executing_eagerly
-graph_api.scopes: | AUTO_REUSE VariableScope get_variable get_variable_scope name_scope variable_scope
-graph_api.session: | InteractiveSession Session
-graph_api.tensor:GraphDimension | Dimension
-graph_api.tensor:GraphShape | TensorShape
-graph_api.tensor: | Operation Tensor
-graph_api.variable: | Variable assign assign_add assign_sub local_variables model_variables moving_average_variables
- trainable_variables
-graph_api.variable:Variable | VariableV1
-graph_api.variable:local_variables_initializer | local_variables_initializer initialize_local_variables
-graph_api.variable:tables_initializer | tables_initializer initialize_all_tables
+graph_api.graphs.scopes: | AUTO_REUSE VariableScope get_variable get_variable_scope name_scope variable_scope
+graph_api.sessions.session: | InteractiveSession Session
+graph_api.graphs.tensor:GraphDimension | Dimension
+graph_api.graphs.tensor:GraphShape | TensorShape
+graph_api.graphs.tensor: | Operation Tensor
+graph_api.graphs.variable: | Variable assign assign_add assign_sub local_variables model_variables
+ moving_average_variables trainable_variables is_variable_initialized report_uninitialized_variables
+graph_api.graphs.variable:Variable | VariableV1
+graph_api.graphs.variable:local_variables_initializer | local_variables_initializer initialize_local_variables
+graph_api.graphs.variable:tables_initializer | tables_initializer initialize_all_tables
 # ---- random tensors
 graph_api.sampling:* | random_* random.* | uniform normal gamma poisson shuffle
 graph_api.sampling: | random.categorical nn.dropout
@@ -61,16 +61,15 @@ graph_api.initial_values:*_initializer | *_initializer initializers.* | zeros on
  random_normal truncated_normal variance_scaling uniform_unit_scaling glorot_uniform glorot_normal orthogonal
 graph_api.initial_values:*_initializer | initializers.* | identity he_normal lecun_normal lecun_uniform he_uniform
 # ---- variables
-graph_api.variable:global_variables_initializer | global_variables_initializer initialize_all_variables
+graph_api.graphs.variable:global_variables_initializer | global_variables_initializer initialize_all_variables
  initializers.global_variables
-graph_api.variable:variables_initializer | variables_initializer initialize_variables initializers.variables
-graph_api.variable:global_variables | global_variables all_variables
-graph_api.variable: | is_variable_initialized report_uninitialized_variables
+graph_api.graphs.variable:variables_initializer | variables_initializer initialize_variables initializers.variables
+graph_api.graphs.variable:global_variables | global_variables all_variables
 dualgrad.frontend.overrides: | RegisterGradient
 # ---- control flow
-graph_api.control: | cond case switch_case while_loop
-graph_api.scans: | map_fn scan foldl foldr
-graph_api.tensor_array: | TensorArray
+graph_api.control_flow.control: | cond case switch_case while_loop
+graph_api.control_flow.scans: | map_fn scan foldl foldr
+graph_api.control_flow.tensor_array: | TensorArray
 # ---- training
 graph_api.training: | train.* | ExponentialMovingAverage cosine_decay cosine_decay_restarts exponential_decay
  inverse_time_decay linear_cosine_decay natural_exp_decay piecewise_constant polynomial_decay create_global_step
@@ -81,11 +80,9 @@ graph_api.loss_functions: | losses.* | Reduction absolute_difference add_loss co
  mean_pairwise_squared_error mean_squared_error sigmoid_cross_entropy softmax_cross_entropy
  sparse_softmax_cross_entropy
 # ---- Jacobians, and what needs SciPy
-graph_api.jacobians: | batch_jacobian hessian hessian_diag hessians hvp jacobian jacobian_plan jvp vjp
-graph_api.functions_for_scipy: | for_ode for_scipy
-# ---- why there is no gradient
+graph_api.derivatives.jacobians: | batch_jacobian hessian hessian_diag hessians hvp jacobian jacobian_plan jvp vjp
+graph_api.derivatives.functions_for_scipy: | for_ode for_scipy
 engine.explain: | explain
-# ---- tests
 graph_api.testing: | test.* | TestCase main
 dualgrad.extras.testing: | test.* | is_gpu_available is_built_with_cuda gpu_device_name get_temp_dir
 unittest.mock | test.mock
@@ -147,8 +144,8 @@ graph_api.legacy.layers | layers
 graph_api.legacy.rnn.cells: | nn.rnn_cell.* contrib.rnn.* | BasicLSTMCell BasicRNNCell GRUCell LSTMCell LSTMStateTuple
  RNNCell
 graph_api.legacy.rnn.wrappers: | nn.rnn_cell.* contrib.rnn.* | DropoutWrapper MultiRNNCell ResidualWrapper
-graph_api.legacy.rnn.loops: | nn.static_rnn contrib.rnn.static_rnn
-graph_api.legacy.rnn.loops: | nn.* | dynamic_rnn raw_rnn bidirectional_dynamic_rnn
+graph_api.legacy.rnn.loops: | nn.static_rnn contrib.rnn.static_rnn nn.dynamic_rnn nn.raw_rnn
+ nn.bidirectional_dynamic_rnn
 graph_api.legacy.rnn.cells:RNNCell | contrib.rnn.LayerRNNCell
 # ---- contrib
 optim.external: | contrib.opt.ScipyOptimizerInterface
@@ -158,8 +155,8 @@ graph_api.legacy.rnn.sequences:summed_sequence_loss | contrib.legacy_seq2seq.seq
 graph_api.legacy.slim.framework | contrib.framework
 graph_api.legacy.slim.layers | contrib.layers
 graph_api.legacy.slim | contrib.slim
-graph_api.eager_calls: | py_function
-graph_api.flow:py_func | numpy_function
+graph_api.control_flow.eager_calls: | py_function
+graph_api.control_flow.flow:py_func | numpy_function
 graph_api.legacy.recompute: | recompute_grad
 graph_api.legacy.conversions: | register_tensor_conversion_function
 graph_api.legacy.template: | make_template
@@ -174,19 +171,18 @@ graph_api.legacy.old_names:get_static_value | get_static_value contrib.util.cons
 graph_api.legacy.old_names:no_gradient | no_gradient NotDifferentiable NoGradient
 graph_api.legacy.old_names:print_ | print
 dualgrad.extras.ops.compositions:bincount | bincount
-graph_api.run_options: | ConfigProto GPUOptions GraphOptions OptimizerOptions RunMetadata RunOptions
-# ---- images, metrics, losses, sparse tensors, strings, logging, files
+graph_api.sessions.run_options: | ConfigProto GPUOptions GraphOptions OptimizerOptions RunMetadata RunOptions
 dualgrad.extras.image_draws:random_crop | random_crop
-# ---- flags, programs' mains, files, devices
 graph_api.legacy.hooks: | train.* | CheckpointSaverHook FeedFnHook FinalOpsHook LoggingTensorHook
  NanLossDuringTrainingError NanTensorHook SecondOrStepTimer SessionRunArgs SessionRunContext SessionRunHook
  SessionRunValues StepCounterHook StopAtStepHook SummarySaverHook CheckpointSaverListener
 graph_api.legacy.monitored: | train.* | ChiefSessionCreator MonitoredSession MonitoredTrainingSession Scaffold
  SingularMonitoredSession
-graph_api.assertions: | is_tensor
-graph_api.assertions: | * debugging.* | assert_positive assert_negative assert_non_negative assert_non_positive
- assert_none_equal assert_near assert_rank assert_rank_at_least is_numeric_tensor
-graph_api.flow: | debugging.* | assert_equal assert_greater assert_greater_equal assert_less assert_less_equal Assert
+graph_api.control_flow.assertions: | is_tensor
+graph_api.control_flow.assertions: | * debugging.* | assert_positive assert_negative assert_non_negative
+ assert_non_positive assert_none_equal assert_near assert_rank assert_rank_at_least is_numeric_tensor
+graph_api.control_flow.flow: | debugging.* | assert_equal assert_greater assert_greater_equal assert_less
+ assert_less_equal Assert
 graph_api.numerics: | check_numerics debugging.check_numerics add_check_numerics_ops verify_tensor_all_finite
  debugging.assert_all_finite
 graph_api.legacy.metrics | metrics

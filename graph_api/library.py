@@ -10,7 +10,7 @@ from typing import Any
 from dualgrad.frontend.legacy import lift_row
 from engine.core.eager import EagerTensor
 from graph_api.convert import finish, finish_as
-from graph_api.node_names import OF_FUNCTIONS
+from graph_api.graphs.node_names import OF_FUNCTIONS
 
 root: Any = sys.modules["graph_api"]
 """The functions as users have them, for modules of this package."""

@@ -15,9 +15,9 @@ from engine.core.operands import Operand
 from engine.ops.lift import lift
 from engine.ops.reduce import add_n
 from graph_api.convert import finish
-from graph_api.graph import get_default_graph
-from graph_api.graph_keys import GraphKeys
-from graph_api.tensor import Tensor
+from graph_api.graphs.graph import get_default_graph
+from graph_api.graphs.graph_keys import GraphKeys
+from graph_api.graphs.tensor import Tensor
 
 Reduction = losses.Reduction
 

@@ -8,9 +8,9 @@ import graph_api as tf
 from engine.core.kinds import nondifferentiable
 from engine.core.variable import assign_variable, variable_handle
 from engine.ops import checked
-from graph_api.flow import no_op, one_by_one
-from graph_api.graph import get_default_graph
-from graph_api.tensor import Operation, Tensor
+from graph_api.control_flow.flow import no_op, one_by_one
+from graph_api.graphs.graph import get_default_graph
+from graph_api.graphs.tensor import Operation, Tensor
 
 
 def _require_finite(array: Any, *, message: str) -> tuple[()]:

@@ -24,8 +24,8 @@ from engine.core.variable import assign_variable, read_variable, variable_handle
 from engine.ops import dropout as dropouts
 from engine.ops import random
 from graph_api.convert import convert_to_tensor, finish
-from graph_api.graph import Graph, get_default_graph
-from graph_api.tensor import Tensor
+from graph_api.graphs.graph import Graph, get_default_graph
+from graph_api.graphs.tensor import Tensor
 
 
 def set_random_seed(seed: int) -> None:

@@ -21,11 +21,11 @@ from dualgrad.files.checkpoints import update_state as update_checkpoint_state
 from dualgrad.files.checkpoints import written_at as get_checkpoint_mtimes
 from dualgrad.files.graph_protos import MetaGraphDef, SaverDef
 from dualgrad.files.saver import BaseSaver
-from graph_api.graph import EXTENSIONS, get_default_graph
-from graph_api.graph_keys import GraphKeys
-from graph_api.session import Session
-from graph_api.tensor import Tensor
-from graph_api.variable import Variable
+from graph_api.graphs.graph import EXTENSIONS, get_default_graph
+from graph_api.graphs.graph_keys import GraphKeys
+from graph_api.graphs.tensor import Tensor
+from graph_api.graphs.variable import Variable
+from graph_api.sessions.session import Session
 
 NewCheckpointReader = CheckpointReader
 

@@ -27,11 +27,11 @@ from engine.core.kinds import nondifferentiable
 from engine.core.value import boxed
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.runtime.faces import Shown
+from graph_api.control_flow.flow import one_by_one
 from graph_api.convert import convert_to_tensor
-from graph_api.flow import one_by_one
-from graph_api.graph import Graph, get_default_graph
-from graph_api.graph_keys import GraphKeys
-from graph_api.tensor import Tensor
+from graph_api.graphs.graph import Graph, get_default_graph
+from graph_api.graphs.graph_keys import GraphKeys
+from graph_api.graphs.tensor import Tensor
 
 # ---- what describes an array -----------------------------------------------------------------------------------------
 

@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from dualgrad.extras.testing import Assertions, main
-from graph_api.defaults import get_default_session
-from graph_api.graph import get_default_graph, reset_default_graph
-from graph_api.session import Session
+from graph_api.graphs.defaults import get_default_session
+from graph_api.graphs.graph import get_default_graph, reset_default_graph
+from graph_api.sessions.session import Session
 
 
 class TestCase(Assertions):

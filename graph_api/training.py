@@ -12,11 +12,11 @@ from engine.core.operands import Operand
 from engine.core.value import Value, known_shape
 from engine.core.variable import Variable as EngineVariable
 from graph_api.convert import convert_to_tensor
-from graph_api.graph import Graph, get_default_graph
-from graph_api.graph_keys import GraphKeys
+from graph_api.graphs.graph import Graph, get_default_graph
+from graph_api.graphs.graph_keys import GraphKeys
+from graph_api.graphs.scopes import get_variable
+from graph_api.graphs.variable import Variable
 from graph_api.initial_values import zeros_initializer
-from graph_api.scopes import get_variable
-from graph_api.variable import Variable
 from optim import ExponentialMovingAverage as VariableAverages
 from optim import schedules
 

@@ -371,21 +371,33 @@ from optim.schedules import polynomial_decay as _optim_schedules_polynomial_deca
 from tape_api import autodiff as _tape_api_autodiff
 from tape_api import autograph as _tape_api_autograph
 from tape_api import cluster as _tape_api_cluster
-from tape_api import contrib_eager as _tape_api_contrib_eager
 from tape_api import data as _tape_api_data
 from tape_api import distribute_experimental as _tape_api_distribute_experimental
 from tape_api import lookup as _tape_api_lookup
-from tape_api import old_layers as _tape_api_old_layers
 from tape_api import ragged as _tape_api_ragged
 from tape_api import saved_model as _tape_api_saved_model
 from tape_api import summary as _tape_api_summary
 from tape_api import test as _tape_api_test
 from tape_api import version as _tape_api_version
-from tape_api.backups import BackupAndRestore as _tape_api_backups_BackupAndRestore
-from tape_api.board import TensorBoard as _tape_api_board_TensorBoard
-from tape_api.checkpoint import Checkpoint as _tape_api_checkpoint_Checkpoint
-from tape_api.checkpoint import CheckpointManager as _tape_api_checkpoint_CheckpointManager
 from tape_api.cluster import ClusterSpec as _tape_api_cluster_ClusterSpec
+from tape_api.control_flow.flow import case as case
+from tape_api.control_flow.flow import cond as cond
+from tape_api.control_flow.flow import control_dependencies as control_dependencies
+from tape_api.control_flow.flow import custom_gradient as custom_gradient
+from tape_api.control_flow.flow import device as device
+from tape_api.control_flow.flow import executing_eagerly as executing_eagerly
+from tape_api.control_flow.flow import get_static_value as get_static_value
+from tape_api.control_flow.flow import grad_pass_through as grad_pass_through
+from tape_api.control_flow.flow import group as group
+from tape_api.control_flow.flow import init_scope as init_scope
+from tape_api.control_flow.flow import no_op as no_op
+from tape_api.control_flow.flow import numpy_function as _tape_api_control_flow_flow_numpy_function
+from tape_api.control_flow.flow import numpy_function as numpy_function
+from tape_api.control_flow.flow import py_function as py_function
+from tape_api.control_flow.flow import switch_case as switch_case
+from tape_api.control_flow.flow import tuple_ as _tape_api_control_flow_flow_tuple_
+from tape_api.control_flow.loops import while_loop as while_loop
+from tape_api.control_flow.tensor_array import TensorArray as TensorArray
 from tape_api.debugging import Assert as Assert
 from tape_api.debugging import Assert as _tape_api_debugging_Assert
 from tape_api.debugging import assert_all_finite as _tape_api_debugging_assert_all_finite
@@ -423,23 +435,14 @@ from tape_api.distribute import get_replica_context as _tape_api_distribute_get_
 from tape_api.distribute import get_strategy as _tape_api_distribute_get_strategy
 from tape_api.distribute import has_strategy as _tape_api_distribute_has_strategy
 from tape_api.distribute import in_cross_replica_context as _tape_api_distribute_in_cross_replica_context
-from tape_api.flow import case as case
-from tape_api.flow import cond as cond
-from tape_api.flow import control_dependencies as control_dependencies
-from tape_api.flow import custom_gradient as custom_gradient
-from tape_api.flow import device as device
-from tape_api.flow import executing_eagerly as executing_eagerly
-from tape_api.flow import get_static_value as get_static_value
-from tape_api.flow import grad_pass_through as grad_pass_through
-from tape_api.flow import group as group
-from tape_api.flow import init_scope as init_scope
-from tape_api.flow import no_op as no_op
-from tape_api.flow import numpy_function as _tape_api_flow_numpy_function
-from tape_api.flow import numpy_function as numpy_function
-from tape_api.flow import py_function as py_function
-from tape_api.flow import switch_case as switch_case
-from tape_api.flow import tuple_ as _tape_api_flow_tuple_
-from tape_api.function import function as function
+from tape_api.files.checkpoint import Checkpoint as _tape_api_files_checkpoint_Checkpoint
+from tape_api.files.checkpoint import CheckpointManager as _tape_api_files_checkpoint_CheckpointManager
+from tape_api.files.model_files import save_model as _tape_api_files_model_files_save_model
+from tape_api.files.saver import Saver as _tape_api_files_saver_Saver
+from tape_api.functions.function import function as function
+from tape_api.functions.recompute import recompute_grad as recompute_grad
+from tape_api.functions.symbolic import gradients as gradients
+from tape_api.functions.symbolic import hessians as hessians
 from tape_api.functions_for_scipy import for_ode as for_ode
 from tape_api.functions_for_scipy import for_scipy as for_scipy
 from tape_api.initial_values import random_normal_initializer as random_normal_initializer
@@ -454,9 +457,16 @@ from tape_api.keras.backend_random import random_bernoulli as _tape_api_keras_ba
 from tape_api.keras.backend_random import random_normal as _tape_api_keras_backend_random_random_normal
 from tape_api.keras.backend_random import random_uniform as _tape_api_keras_backend_random_random_uniform
 from tape_api.keras.backend_random import truncated_normal as _tape_api_keras_backend_random_truncated_normal
+from tape_api.keras.backups import BackupAndRestore as _tape_api_keras_backups_BackupAndRestore
+from tape_api.keras.board import TensorBoard as _tape_api_keras_board_TensorBoard
 from tape_api.keras.image_folders import image_dataset_from_directory as _tape_api_keras_image_folders_image_dataset_from_directory
-from tape_api.loops import while_loop as while_loop
-from tape_api.model_files import save_model as _tape_api_model_files_save_model
+from tape_api.legacy import contrib_eager as _tape_api_legacy_contrib_eager
+from tape_api.legacy import old_layers as _tape_api_legacy_old_layers
+from tape_api.legacy.version1 import assign as assign
+from tape_api.legacy.version1 import assign_add as assign_add
+from tape_api.legacy.version1 import assign_sub as assign_sub
+from tape_api.legacy.version1 import enable_eager_execution as enable_eager_execution
+from tape_api.legacy.version1 import multinomial as multinomial
 from tape_api.ragged import RaggedTensor as RaggedTensor
 from tape_api.ragged import unicode_decode as _tape_api_ragged_unicode_decode
 from tape_api.ragged import unicode_encode as _tape_api_ragged_unicode_encode
@@ -472,29 +482,19 @@ from tape_api.random import set_seed as _tape_api_random_set_seed
 from tape_api.random import shuffle as _tape_api_random_shuffle
 from tape_api.random import truncated_normal as _tape_api_random_truncated_normal
 from tape_api.random import uniform as _tape_api_random_uniform
-from tape_api.recompute import recompute_grad as recompute_grad
-from tape_api.saver import Saver as _tape_api_saver_Saver
 from tape_api.sparse import SparseTensor as SparseTensor
 from tape_api.sparse import SparseTensor as _tape_api_sparse_SparseTensor
 from tape_api.string_parts import bytes_split as _tape_api_string_parts_bytes_split
 from tape_api.string_parts import split as _tape_api_string_parts_split
-from tape_api.symbolic import gradients as gradients
-from tape_api.symbolic import hessians as hessians
 from tape_api.tensor import Tensor as Tensor
 from tape_api.tensor import TensorSpec as TensorSpec
 from tape_api.tensor import constant as constant
 from tape_api.tensor import convert_to_tensor as convert_to_tensor
 from tape_api.tensor import is_tensor as is_tensor
-from tape_api.tensor_array import TensorArray as TensorArray
 from tape_api.train import create_global_step as _tape_api_train_create_global_step
 from tape_api.train import get_global_step as _tape_api_train_get_global_step
 from tape_api.train import get_or_create_global_step as _tape_api_train_get_or_create_global_step
 from tape_api.variable import Variable as Variable
-from tape_api.version1 import assign as assign
-from tape_api.version1 import assign_add as assign_add
-from tape_api.version1 import assign_sub as assign_sub
-from tape_api.version1 import enable_eager_execution as enable_eager_execution
-from tape_api.version1 import multinomial as multinomial
 
 TensorLike = _Value | IndexedSlices | np.ndarray | np.generic | builtins.complex | str | Sequence[Any] | None
 
@@ -606,7 +606,7 @@ class config:
         set_intra_op_parallelism_threads = staticmethod(_dualgrad_platform_config_set_intra_op_parallelism_threads)
 constant_initializer: TypeAlias = _dualgrad_keras_initializers_Constant
 class contrib:
-    eager = _tape_api_contrib_eager
+    eager = _tape_api_legacy_contrib_eager
 def cos(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def cosh(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def cumsum(x: TensorLike, axis: Any = ..., exclusive: Any = ..., reverse: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -1103,7 +1103,7 @@ class _keras:
         def zeros_like(*args: Any, **kwargs: Any) -> Any: ...
     backend: TypeAlias = _backend
     class _callbacks:
-        BackupAndRestore: TypeAlias = _tape_api_backups_BackupAndRestore
+        BackupAndRestore: TypeAlias = _tape_api_keras_backups_BackupAndRestore
         CSVLogger: TypeAlias = _dualgrad_keras_callbacks_CSVLogger
         Callback: TypeAlias = _dualgrad_keras_callbacks_Callback
         EarlyStopping: TypeAlias = _dualgrad_keras_callbacks_EarlyStopping
@@ -1113,7 +1113,7 @@ class _keras:
         ModelCheckpoint: TypeAlias = _dualgrad_keras_callbacks_ModelCheckpoint
         ProgbarLogger: TypeAlias = _dualgrad_keras_progress_ProgbarLogger
         ReduceLROnPlateau: TypeAlias = _dualgrad_keras_callbacks_ReduceLROnPlateau
-        TensorBoard: TypeAlias = _tape_api_board_TensorBoard
+        TensorBoard: TypeAlias = _tape_api_keras_board_TensorBoard
         TerminateOnNaN: TypeAlias = _dualgrad_keras_callbacks_TerminateOnNaN
     callbacks: TypeAlias = _callbacks
     config = _tape_api_keras_config
@@ -1449,7 +1449,7 @@ class _keras:
         def model_from_config(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
         def model_from_json(*args: Any, **kwargs: Any) -> Any: ...
-        save_model = staticmethod(_tape_api_model_files_save_model)
+        save_model = staticmethod(_tape_api_files_model_files_save_model)
     models: TypeAlias = _models
     ops = _tape_api_keras_ops
     class _optimizers:
@@ -1510,7 +1510,7 @@ class _keras:
         to_categorical = staticmethod(_dualgrad_keras_utils_to_categorical)
     utils: TypeAlias = _utils
 keras: TypeAlias = _keras
-layers = _tape_api_old_layers
+layers = _tape_api_legacy_old_layers
 def less(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def less_equal(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 class linalg:
@@ -2205,7 +2205,7 @@ class _optimizers:
 optimizers: TypeAlias = _optimizers
 def pad(tensor: TensorLike, paddings: Any, mode: Any = ..., constant_values: Any = ..., name: str | None = ...) -> Tensor: ...
 def pow(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
-py_func = _tape_api_flow_numpy_function
+py_func = _tape_api_control_flow_flow_numpy_function
 qint16: Any
 qint32: Any
 qint8: Any
@@ -2399,8 +2399,8 @@ class _train:
     AdagradOptimizer: TypeAlias = _optim_adagrad_AdagradOptimizer
     AdamOptimizer: TypeAlias = _optim_adam_AdamOptimizer
     BytesList: TypeAlias = _dualgrad_files_wire_Message
-    Checkpoint: TypeAlias = _tape_api_checkpoint_Checkpoint
-    CheckpointManager: TypeAlias = _tape_api_checkpoint_CheckpointManager
+    Checkpoint: TypeAlias = _tape_api_files_checkpoint_Checkpoint
+    CheckpointManager: TypeAlias = _tape_api_files_checkpoint_CheckpointManager
     CheckpointReader: TypeAlias = _dualgrad_files_checkpoints_CheckpointReader
     ClusterSpec: TypeAlias = _tape_api_cluster_ClusterSpec
     Coordinator: TypeAlias = _dualgrad_platform_coordination_Coordinator
@@ -2418,7 +2418,7 @@ class _train:
     NewCheckpointReader: TypeAlias = _dualgrad_files_checkpoints_CheckpointReader
     Optimizer: TypeAlias = _optim_optimizer_Optimizer
     RMSPropOptimizer: TypeAlias = _optim_rmsprop_RMSPropOptimizer
-    Saver: TypeAlias = _tape_api_saver_Saver
+    Saver: TypeAlias = _tape_api_files_saver_Saver
     SequenceExample: TypeAlias = _dualgrad_files_wire_Message
     checkpoint_exists = staticmethod(_dualgrad_files_checkpoints_exists)
     cosine_decay = staticmethod(_optim_schedules_cosine_decay)
@@ -2444,7 +2444,7 @@ def transpose(a: TensorLike, perm: Any = ..., conjugate: Any = ..., name: str | 
 def truediv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def truncatediv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def truncatemod(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
-tuple = _tape_api_flow_tuple_
+tuple = _tape_api_control_flow_flow_tuple_
 def type_spec_from_value(value: Any) -> Tensor: ...
 uint16: _DType
 uint32: _DType

@@ -15,20 +15,21 @@ from engine.core.tape import active
 from engine.core.trace import Symbol
 from engine.core.value import Value
 from engine.runtime.errors import InvalidArgumentError
-from tape_api import loops, tracing
+from tape_api.control_flow import loops
+from tape_api.control_flow.flow import cond
+from tape_api.control_flow.tensor_array import TensorArray
 from tape_api.data import Dataset, DatasetIterator
-from tape_api.flow import cond
+from tape_api.functions import tracing
+from tape_api.functions.tracing import has_shape_only
 from tape_api.library import root as tf
 from tape_api.random import counted_apart, position
 from tape_api.tensor import convert_to_tensor
-from tape_api.tensor_array import TensorArray
-from tape_api.tracing import has_shape_only
 
 __all__ = ["experimental", "set_verbosity", "to_code", "to_graph", "trace"]
 
 
 class TapeHost(Host):
-    """Control flow of functions that are recorded (`tape_api.tracing`)."""
+    """Control flow of functions that are recorded (`tape_api.functions.tracing`)."""
 
     def is_symbolic(self, x: Any) -> bool:
         """Whether `x` differs from call to call."""

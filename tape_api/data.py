@@ -39,8 +39,8 @@ from engine.runtime.errors import (
 from engine.runtime.faces import Shown
 from tape_api import data_experimental as experimental
 from tape_api import random
+from tape_api.functions.tracing import FlowTrace
 from tape_api.tensor import TensorSpec, convert_to_tensor
-from tape_api.tracing import FlowTrace
 
 R = TypeVar("R")
 

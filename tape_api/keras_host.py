@@ -23,9 +23,10 @@ from engine.core.value import Value
 from engine.ops.dropout import stateless_dropout
 from optim import keras as optimizers
 from optim.slots import step
-from tape_api import flow, loops, random
+from tape_api import random
 from tape_api.autograph import HOST
-from tape_api.function import function
+from tape_api.control_flow import flow, loops
+from tape_api.functions.function import function
 from tape_api.in_place import put
 from tape_api.keras_seeds import SeedGenerator, drawn_seed
 from tape_api.library import public

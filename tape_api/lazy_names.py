@@ -20,22 +20,21 @@ engine.runtime.errors | errors
 dualgrad.extras.module: | Module
 dualgrad.frontend.eager_scopes: | name_scope
 tape_api.tensor: | Tensor TensorSpec constant convert_to_tensor is_tensor
-tape_api.tensor_array: | TensorArray
+tape_api.control_flow.tensor_array: | TensorArray
 tape_api.variable: | Variable
-tape_api.version1: | assign assign_add assign_sub enable_eager_execution multinomial py_func random_normal
+tape_api.legacy.version1: | assign assign_add assign_sub enable_eager_execution multinomial py_func random_normal
  set_random_seed
 tape_api.random: | nn.dropout
-# ---- functions, control flow
-tape_api.function: | function
+tape_api.functions.function: | function
 tape_api.autograph | autograph
-tape_api.flow: | case cond control_dependencies custom_gradient device executing_eagerly get_static_value
+tape_api.control_flow.flow: | case cond control_dependencies custom_gradient device executing_eagerly get_static_value
  grad_pass_through group init_scope no_op numpy_function py_function switch_case
-tape_api.loops: | foldl foldr map_fn scan while_loop
-tape_api.symbolic: | gradients hessians
+tape_api.control_flow.loops: | foldl foldr map_fn scan while_loop
+tape_api.functions.symbolic: | gradients hessians
 tape_api.functions_for_scipy: | for_ode for_scipy
 dualgrad.solvers.bvp: | for_bvp
 tape_api.printing:print_ | print
-tape_api.flow:tuple_ | tuple
+tape_api.control_flow.flow:tuple_ | tuple
 tape_api.debugging: | ensure_shape Assert assert_equal assert_greater assert_less assert_rank
 # ---- parts of Keras
 tape_api.keras.initializers | initializers
@@ -55,15 +54,15 @@ tape_api.random | random
 tape_api.test | test
 tape_api.train | train
 tape_api.autodiff | autodiff
-tape_api.recompute: | recompute_grad
-tape_api.overridden: | compat.v1.get_default_graph
+tape_api.functions.recompute: | recompute_grad
+tape_api.functions.overridden: | compat.v1.get_default_graph
 dualgrad.frontend.overrides: | RegisterGradient compat.v1.RegisterGradient
 tape_api.distribute | distribute
 tape_api.cluster | distribute.cluster_resolver
 tape_api.cluster: | train.ClusterSpec
 tape_api.distribute_experimental | distribute.experimental
 # ---- in modules of these
-tape_api.checkpoint: | train.* | Checkpoint CheckpointManager
+tape_api.files.checkpoint: | train.* | Checkpoint CheckpointManager
 dualgrad.files.checkpoints: | train.* | list_variables load_variable load_checkpoint
 dualgrad.files.checkpoints:latest | train.latest_checkpoint
 dualgrad.files.checkpoints:get_state | train.get_checkpoint_state
@@ -73,10 +72,9 @@ dualgrad.files.protos: | train.* | Example Features Feature FeatureList FeatureL
  SequenceExample
 dualgrad.files.events: | train.summary_iterator
 dualgrad.platform.coordination: | train.Coordinator
-tape_api.saver: | train.Saver
+tape_api.files.saver: | train.Saver
 engine.explain.check_numerics: | debugging.* | enable_check_numerics disable_check_numerics
 tape_api.sampled_losses: | random.* | log_uniform_candidate_sampler uniform_candidate_sampler
-# ---- why there is no gradient
 engine.explain: | explain
 # ---- saving, summaries, records, files
 tape_api.summary | summary
@@ -95,11 +93,10 @@ tape_api.ragged: | strings.* | unicode_decode unicode_encode
 tape_api.ragged | ragged
 tape_api.lookup | lookup
 # ---- TensorFlow 1's eager mode
-tape_api.contrib_eager | contrib.eager compat.v1.contrib.eager
-tape_api.old_layers | layers compat.v1.layers
+tape_api.legacy.contrib_eager | contrib.eager compat.v1.contrib.eager
+tape_api.legacy.old_layers | layers compat.v1.layers
 dualgrad.extras.ctc_functions: | edit_distance
 dualgrad.extras.ctc_functions: | nn.* | ctc_loss ctc_greedy_decoder
-# ---- images, sparse tensors, strings, logging, files
 tape_api.sampled_losses: | nn.* | nce_loss sampled_softmax_loss
 """)
 
@@ -116,9 +113,9 @@ _OLD = rows("""
 tape_api.debugging:old_assert_* | assert_* debugging.assert_* | equal greater greater_equal less less_equal none_equal
  rank rank_at_least negative non_negative non_positive positive
 tape_api.debugging: | Assert check_numerics assert_near
-tape_api.version1: | assign assign_add assign_sub disable_eager_execution disable_v2_behavior enable_eager_execution
- enable_resource_variables enable_v2_behavior enable_v2_tensorshape multinomial py_func random_gamma random_normal
- random_poisson random_shuffle random_uniform set_random_seed truncated_normal
+tape_api.legacy.version1: | assign assign_add assign_sub disable_eager_execution disable_v2_behavior
+ enable_eager_execution enable_resource_variables enable_v2_behavior enable_v2_tensorshape multinomial py_func
+ random_gamma random_normal random_poisson random_shuffle random_uniform set_random_seed truncated_normal
 dualgrad.frontend.eager_scopes:old_name_scope | name_scope
 dualgrad.files.protos: | Summary Event HistogramProto
 dualgrad.extras.ops.losses: | losses.Reduction
@@ -126,19 +123,19 @@ dualgrad.extras.ops.losses: | losses.Reduction
 dualgrad.frontend.graph_keys: | GraphKeys
 dualgrad.frontend.session_options: | ConfigProto GPUOptions
 dualgrad.sparse.sparse_tensor: | SparseTensorValue
-tape_api.version1_sessions: | AUTO_REUSE InteractiveSession Print Session add_to_collection colocate_with container
- control_flow_v2_enabled disable_control_flow_v2 disable_v2_tensorshape enable_control_flow_v2
+tape_api.legacy.version1_sessions: | AUTO_REUSE InteractiveSession Print Session add_to_collection colocate_with
+ container control_flow_v2_enabled disable_control_flow_v2 disable_v2_tensorshape enable_control_flow_v2
  executing_eagerly_outside_functions get_collection get_collection_ref get_default_session get_variable
  global_variables global_variables_initializer initialize_all_variables is_variable_initialized local_variables
  local_variables_initializer model_variables moving_average_variables placeholder placeholder_with_default
  report_uninitialized_variables reset_default_graph sparse_placeholder tables_initializer trainable_variables
  variable_scope variables_initializer
-tape_api.version1_sessions: | losses.* | get_losses get_regularization_loss get_regularization_losses
-tape_api.version1_sessions: | data.* | make_one_shot_iterator make_initializable_iterator
-tape_api.version1_sessions: | summary.* | FileWriter merge merge_all
-tape_api.version1_sessions:tuple_ | tuple
-tape_api.version1_sessions:*_initializer | *_initializer initializers.* | glorot_normal glorot_uniform random_normal
- random_uniform truncated_normal variance_scaling
+tape_api.legacy.version1_sessions: | losses.* | get_losses get_regularization_loss get_regularization_losses
+tape_api.legacy.version1_sessions: | data.* | make_one_shot_iterator make_initializable_iterator
+tape_api.legacy.version1_sessions: | summary.* | FileWriter merge merge_all
+tape_api.legacy.version1_sessions:tuple_ | tuple
+tape_api.legacy.version1_sessions:*_initializer | *_initializer initializers.* | glorot_normal glorot_uniform
+ random_normal random_uniform truncated_normal variance_scaling
 """)
 
 VERSION1: tuple[tuple[str, str], ...] = (

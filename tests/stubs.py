@@ -27,7 +27,7 @@ from engine.core.dtypes import DType
 from engine.core.op import Op
 
 HOME = Path(__file__).resolve().parent.parent
-TENSORS = {"graph_api": "graph_api.tensor.Tensor", "tape_api": "tape_api.tensor.Tensor"}
+TENSORS = {"graph_api": "graph_api.graphs.tensor.Tensor", "tape_api": "tape_api.tensor.Tensor"}
 FRONT_ENDS: dict[str, tuple[ModuleType, Any]] = {
     "graph_api": (graph_api, graph_api.names.TABLE),
     "tape_api": (tape_api, tape_api.names.TABLE),

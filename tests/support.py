@@ -15,7 +15,7 @@ from engine.core.trace import Symbol, Trace, placeholder
 from engine.core.value import Value, aval_of, dtype_of
 from engine.derivatives.reverse import reverse
 from engine.transforms.vjp import recorded
-from graph_api.session import Session
+from graph_api.sessions.session import Session
 
 TOLERANCE = {np.dtype(d): t for d, t in [("f2", 1e-2), ("f4", 2e-5), ("f8", 1e-11), ("c8", 2e-5), ("c16", 1e-11)]}
 """Relative and absolute, for two ways to compute the same thing."""

@@ -7,7 +7,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from graph_api.graph import Graph
+from graph_api.graphs.graph import Graph
 
 HOME = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((HOME / "docs" / "notebooks").glob("*.ipynb"))

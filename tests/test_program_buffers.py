@@ -15,7 +15,7 @@ from engine.ops import arithmetic, explog, linalg, reduce, shape, trig
 from engine.ops.joining import concat, stack, unstack
 from engine.ops.scan import cumsum
 from engine.runtime import buffer_pool, elementary
-from graph_api.flow import python_call
+from graph_api.control_flow.flow import python_call
 from tests.support import assert_same_bits, at_once
 from tests.test_program import lowered, names
 from tests.test_program_passes import ALWAYS

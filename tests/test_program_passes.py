@@ -27,7 +27,7 @@ from engine.ops import arithmetic, explog, joining, linalg, shape, trig
 from engine.ops.compare import where
 from engine.ops.creation import identity_like
 from engine.runtime.errors import ShapeError
-from graph_api.flow import python_call
+from graph_api.control_flow.flow import python_call
 from tests.support import assert_same_bits, noted
 from tests.test_program import SUBSETS, lowered, names, numbers
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graph_api.graph import Graph
+from graph_api.graphs.graph import Graph
 from tests.migrate.in_process import dualgrad
 from tests.processes import printed
 

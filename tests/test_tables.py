@@ -25,7 +25,7 @@ from engine.core.op import Op
 from engine.core.structural import Cotangent, Tangent
 from engine.numpy_api import protocol
 from graph_api.graph_files import export, exporting, importing  # noqa: F401 - loads the rows of files
-from graph_api.node_names import OF_FUNCTIONS
+from graph_api.graphs.node_names import OF_FUNCTIONS
 from tests.op_table import OPS
 from tests.test_house import MODULES
 

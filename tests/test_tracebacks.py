@@ -11,7 +11,7 @@ import pytest
 
 import tape_api
 from dualgrad.frontend import tracebacks
-from graph_api.graph import Graph
+from graph_api.graphs.graph import Graph
 from tests.processes import HOME, printed, ran
 
 

@@ -196,7 +196,7 @@ def offer(module: ModuleType, path: str, beside: str = "") -> dict[str, Waiting]
 class Named(ModuleType):
     """A front end, whose names are what its tables say: importing a module of it takes no name from a function.
 
-    ``import graph_api.gradients`` would put the module in the place of the function of that name. A module that is a
+    ``import graph_api.function`` would put the module in the place of the function of that name. A module that is a
     part of the API is put there, and says what is missing in it (`offer`).
     """
 

@@ -17,12 +17,12 @@ from engine.core.value import scalar
 from engine.core.variable import read_variable, variable_handle
 from engine.derivatives.custom import closed_call, custom_call
 from engine.runtime.errors import DataLossError, InvalidArgumentError, UnimplementedError
-from graph_api.graph import Graph, no_op
 from graph_api.graph_files.attributes import value_of
 from graph_api.graph_files.bodies import Body
 from graph_api.graph_files.definition import Ref, split_input
 from graph_api.graph_files.importing import Library, missing_ops
 from graph_api.graph_files.rows import is_handle
+from graph_api.graphs.graph import Graph, no_op
 
 
 class GraphFunction(NamedTuple):

@@ -90,13 +90,13 @@ python.debug.wrappers | | hooks local_cli_wrapper
 python.distribute | distribute | cross_device_ops distribute_lib distribution_strategy_context reduce_util
  summary_op_util values
 python.eager | . | def_function function monitoring profiler tape wrap_function
-python.eager | . tape_api.contrib_eager: | backprop
+python.eager | . tape_api.legacy.contrib_eager: | backprop
 python.eager | dualgrad.migrate.internal_test_util: . config | context
 python.eager | dualgrad.migrate.internal_test_util: . test autodiff | backprop_util benchmarks_test_base cancellation
  core execute executor forwardprop forwardprop_util graph_only_ops imperative_grad lift_to_graph record remote test
-python.eager.polymorphic_function | . tape_api.concrete: | atomic_function attributes autograph_util compiler_ir
- composite_tensor_utils concrete_function eager_function_run function_context function_type_utils polymorphic_function
- saved_model_exported_concrete saved_model_utils tf_method_target tracing_compilation transform
+python.eager.polymorphic_function | . tape_api.functions.concrete: | atomic_function attributes autograph_util
+ compiler_ir composite_tensor_utils concrete_function eager_function_run function_context function_type_utils
+ polymorphic_function saved_model_exported_concrete saved_model_utils tf_method_target tracing_compilation transform
 python.estimator | dualgrad.migrate.internal_tools: estimator | estimator export inputs model_fn run_config training
  util
 python.estimator.canned | | head optimizers prediction_keys

@@ -22,10 +22,10 @@ from dualgrad.migrate.watch_tapes import Step
 from dualgrad.platform import progress
 from engine.core.trace import constant, needed_nodes
 from engine.core.variable import read_variable, variable_handle
+from graph_api.graphs.tensor import Tensor
 from graph_api.iterators import next_element, next_of_handle
 from graph_api.legacy.queues import take_elements
-from graph_api.session import _readable
-from graph_api.tensor import Tensor
+from graph_api.sessions.session import _readable
 
 WHOLE = 4096
 """Of an operation's value with more elements only the hash is kept."""

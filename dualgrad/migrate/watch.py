@@ -33,10 +33,10 @@ from dualgrad.migrate.judge import judge
 from dualgrad.migrate.patching import replaced
 from dualgrad.migrate.run import run
 from engine.core.variable import variable_handle
-from graph_api.graph import Graph
+from graph_api.graphs.graph import Graph
+from graph_api.graphs.tensor import Operation, Tensor
 from graph_api.legacy import monitored
-from graph_api.session import Session
-from graph_api.tensor import Operation, Tensor
+from graph_api.sessions.session import Session
 from optim.external import ScipyOptimizerInterface
 
 Site = tuple[str, int]

@@ -116,7 +116,7 @@ class Arithmetic(Generic[T]):
 
 
 class Operation(Protocol):
-    """The interface of a graph's operations for those who only hand them on (`graph_api.tensor.Operation`)."""
+    """The interface of a graph's operations for those who only hand them on (`graph_api.graphs.tensor.Operation`)."""
 
     @property
     def name(self) -> str:

@@ -1,7 +1,7 @@
 """Rows of TensorArrays and of lists of tensors: what loops of TensorFlow keep their steps in.
 
 In a file an array has a handle, and a *flow*, a number that puts reads and writes in order. Here the flow is the array
-itself (`graph_api.tensor_array`), and the handle is nothing.
+itself (`graph_api.control_flow.tensor_array`), and the handle is nothing.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from engine.runtime.errors import InvalidArgumentError
+from graph_api.control_flow.tensor_array import TensorArray
 from graph_api.graph_files.rows import Made, Site, row
 from graph_api.library import root as tf
-from graph_api.tensor_array import TensorArray
 
 
 class Handle:

@@ -16,15 +16,15 @@ from engine.core.value import Value
 from engine.core.variable import read_variable
 from engine.runtime.errors import InvalidArgumentError, OpError, ShapeError, UnimplementedError
 from engine.transforms.symbolic import gradients
-from graph_api.control import cond, while_loop
-from graph_api.flow import one_by_one
+from graph_api.control_flow.control import cond, while_loop
+from graph_api.control_flow.flow import one_by_one
+from graph_api.control_flow.tensor_array import TensorArray
 from graph_api.graph_files.definition import Definition, Item, Ref
 from graph_api.graph_files.own_rows import own_row
 from graph_api.graph_files.regions import ENTERS, EXITS, MERGES, PARTS, SWITCHES, TOP, Choice, Loop, Place, Regions
 from graph_api.graph_files.rows import ROWS, Made, Row, Site, is_handle
+from graph_api.graphs.tensor import Operation, Tensor
 from graph_api.library import root as tf
-from graph_api.tensor import Operation, Tensor
-from graph_api.tensor_array import TensorArray
 
 several = general(
     "several",

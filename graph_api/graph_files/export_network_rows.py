@@ -10,8 +10,8 @@ from engine.core.variable import assign_variable, read_variable, variable_handle
 from engine.derivatives.custom import closed_call, custom_call
 from engine.ops import checked, conv, cross_entropy, nn, pool, random
 from graph_api import summaries
+from graph_api.control_flow.flow import assert_op, print_op
 from graph_api.convert import default_input
-from graph_api.flow import assert_op, print_op
 from graph_api.graph_files import export_functions
 from graph_api.graph_files.bodies import several
 from graph_api.graph_files.export_flow import write_choice, write_loop, write_scan

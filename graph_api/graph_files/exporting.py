@@ -22,10 +22,10 @@ from engine.core.trace import constant, placeholder
 from engine.core.variable import assign_variable, read_variable, variable_handle
 from engine.ops.pool import largest_tap_op, scatter_taps_op
 from engine.runtime.errors import InvalidArgumentError
-from graph_api.graph import no_op
 from graph_api.graph_files import own_ops
 from graph_api.graph_files.rows import is_handle
-from graph_api.tensor import Operation
+from graph_api.graphs.graph import no_op
+from graph_api.graphs.tensor import Operation
 
 _PRODUCER = 134
 """The version of graphs that TensorFlow 1.15 makes."""

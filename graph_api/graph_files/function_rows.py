@@ -6,11 +6,11 @@ from typing import Any
 
 from engine.core.operands import Operand
 from engine.runtime.errors import InvalidArgumentError
-from graph_api.control import cond, while_loop
+from graph_api.control_flow.control import cond, while_loop
 from graph_api.graph_files.bodies import held
 from graph_api.graph_files.rows import Made, Site, is_handle, row
+from graph_api.graphs.tensor import Tensor
 from graph_api.library import root as tf
-from graph_api.tensor import Tensor
 
 
 def _function(site: Site, attribute: str) -> str:

@@ -11,7 +11,6 @@ from dualgrad.files.tensors import dtype_name, numpy_dtype
 from engine.core.operands import Operation
 from engine.runtime.errors import DataLossError, InvalidArgumentError, UnimplementedError
 from graph_api.convert import convert_to_tensor
-from graph_api.graph import Graph, get_default_graph
 from graph_api.graph_files import (  # noqa: F401  (they fill the table)
     array_rows,
     arrays_in_loops,
@@ -26,7 +25,8 @@ from graph_api.graph_files.outputs import output_names
 from graph_api.graph_files.own_rows import own_row
 from graph_api.graph_files.regions import PARTS, TOP
 from graph_api.graph_files.rows import ROWS
-from graph_api.tensor import Tensor
+from graph_api.graphs.graph import Graph, get_default_graph
+from graph_api.graphs.tensor import Tensor
 
 SAVERS = frozenset(
     ("SaveV2", "RestoreV2", "Save", "SaveSlices", "Restore", "RestoreSlice", "ShardedFilename", "MergeV2Checkpoints")

@@ -17,16 +17,16 @@ from dualgrad.files.tensors import array_of
 from engine.core.dtypes import string
 from engine.runtime.errors import InvalidArgumentError
 from graph_api.convert import convert_to_tensor
-from graph_api.graph import Graph, get_default_graph
 from graph_api.graph_files.bodies import Body
 from graph_api.graph_files.definition import Ref, split_input
 from graph_api.graph_files.exporting import Writer
 from graph_api.graph_files.importing import as_graph_def, element, imported
 from graph_api.graph_files.reading import message_from
-from graph_api.graph_keys import GraphKeys
+from graph_api.graphs.graph import Graph, get_default_graph
+from graph_api.graphs.graph_keys import GraphKeys
+from graph_api.graphs.tensor import Operation, Tensor
+from graph_api.graphs.variable import Variable
 from graph_api.saving import Saver
-from graph_api.tensor import Operation, Tensor
-from graph_api.variable import Variable
 
 OF_VARIABLES = frozenset(
     {

@@ -15,10 +15,10 @@ from engine.core.operands import Results
 from engine.core.trace import constant_value
 from engine.core.variable import variable_handle
 from engine.runtime.errors import InvalidArgumentError
+from graph_api.control_flow.tensor_array import TensorArray
 from graph_api.graph_files.attributes import value_of
+from graph_api.graphs.tensor import Operation, Tensor
 from graph_api.library import root
-from graph_api.tensor import Operation, Tensor
-from graph_api.tensor_array import TensorArray
 
 _REQUIRED = object()
 

@@ -15,9 +15,9 @@ from engine.runtime.errors import InvalidArgumentError, NotFoundError
 from engine.runtime.faces import Shown
 from graph_api.graph_files.meta_graphs import export_meta_graph, with_elements, with_saver
 from graph_api.graph_files.reading import message_from
-from graph_api.graph_keys import GraphKeys
+from graph_api.graphs.graph_keys import GraphKeys
+from graph_api.graphs.tensor import Operation, Tensor
 from graph_api.saving import Saver
-from graph_api.tensor import Operation, Tensor
 
 
 class TagConstants:
@@ -148,7 +148,7 @@ def build_tensor_info(tensor: Any) -> TensorInfo:
 
 def get_tensor_from_tensor_info(tensor_info: TensorInfo, graph: Any = None, import_scope: str | None = None) -> Tensor:
     """The tensor that a signature names."""
-    from graph_api.graph import get_default_graph
+    from graph_api.graphs.graph import get_default_graph
 
     prefix = f"{import_scope}/" if import_scope else ""
     return (graph or get_default_graph()).get_tensor_by_name(prefix + tensor_info.name)
@@ -249,7 +249,7 @@ class SavedModelBuilder(Shown):
         strip_default_attrs: bool = False,
     ) -> None:
         """Add the default graph, whose variables have been written already; see `add_meta_graph_and_variables`."""
-        from graph_api.graph import get_default_graph
+        from graph_api.graphs.graph import get_default_graph
 
         if not self._model.meta_graphs:
             raise AssertionError("Graph state including variables and assets has not been saved yet.")

@@ -10,7 +10,7 @@ from engine.core.aval import Aval
 from engine.core.variable import assign_variable, variable_handle, variable_is_initialized
 from engine.runtime.errors import InvalidArgumentError
 from graph_api import sampling
-from graph_api.flow import Print, assertion
+from graph_api.control_flow.flow import Print, assertion
 from graph_api.graph_files.rows import ROWS, Made, Row, Site, row
 from graph_api.library import root as tf
 from optim import adadelta, adagrad, adam, ftrl, gradient_descent, momentum, rmsprop

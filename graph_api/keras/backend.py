@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from dualgrad.keras import ctc_batch_cost as _ctc_batch_cost
 from dualgrad.keras import settings as _shared
 from dualgrad.keras.host import public_names as _public_names
-from graph_api.graph import reset_default_graph as _reset_default_graph
+from graph_api.graphs.graph import reset_default_graph as _reset_default_graph
 from graph_api.keras.host import host as _host
 from graph_api.keras.sessions import forget_session as _forget_session
 from graph_api.keras.sessions import get_session, set_session

@@ -13,13 +13,14 @@ import numpy as np
 from dualgrad.frontend.legacy import lift_row
 from dualgrad.keras.host import Host
 from engine.core.operands import Operand, Operation
-from graph_api import control, sampling, scans
+from graph_api import sampling
+from graph_api.control_flow import control, scans
 from graph_api.convert import convert_to_tensor, finish
-from graph_api.graph import Graph, get_default_graph
+from graph_api.graphs.graph import Graph, get_default_graph
+from graph_api.graphs.tensor import Tensor
+from graph_api.graphs.variable import Variable
 from graph_api.keras.sessions import session_of
 from graph_api.keras.symbols import GraphSymbols
-from graph_api.tensor import Tensor
-from graph_api.variable import Variable
 from optim import keras as optimizers
 from optim.slots import step
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from graph_api.defaults import get_default_session
-from graph_api.graph import Graph, get_default_graph
-from graph_api.graph_keys import KERAS_INITIALIZED
-from graph_api.session import Session
-from graph_api.variable import is_variable_initialized
+from graph_api.graphs.defaults import get_default_session
+from graph_api.graphs.graph import Graph, get_default_graph
+from graph_api.graphs.graph_keys import KERAS_INITIALIZED
+from graph_api.graphs.variable import is_variable_initialized
+from graph_api.sessions.session import Session
 
 _sessions: WeakKeyDictionary[Graph, Any] = WeakKeyDictionary()
 

@@ -10,8 +10,8 @@ from dualgrad.keras.symbolic import Call, Symbols
 from engine.core import nest
 from engine.core.instantiate import instantiate
 from engine.ops.shape import identity
-from graph_api.graph import Graph, get_default_graph
-from graph_api.tensor import Tensor
+from graph_api.graphs.graph import Graph, get_default_graph
+from graph_api.graphs.tensor import Tensor
 
 
 class _Calls:

@@ -6,7 +6,7 @@ from typing import Any
 
 import graph_api as tf
 from graph_api.convert import convert_to_tensor
-from graph_api.tensor import Tensor
+from graph_api.graphs.tensor import Tensor
 
 
 def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | None = None) -> Tensor:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from engine.core.composite import Composite
-from graph_api.defaults import fetched_as
+from graph_api.graphs.defaults import fetched_as
 
 _conversions: dict[type, list[tuple[int, Callable[..., Any]]]] = {}
 

@@ -10,8 +10,8 @@ from typing import Any
 from dualgrad.platform.coordination import Coordinator
 from engine.runtime.errors import CancelledError, OutOfRangeError
 from engine.runtime.faces import Shown
-from graph_api.defaults import get_default_session
-from graph_api.graph import get_default_graph
+from graph_api.graphs.defaults import get_default_session
+from graph_api.graphs.graph import get_default_graph
 
 QUEUE_RUNNERS = "queue_runners"
 

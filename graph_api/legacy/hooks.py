@@ -13,11 +13,11 @@ import graph_api as tf
 from dualgrad.files.protos import SessionLog, Summary, SummaryValue
 from dualgrad.platform import logging
 from engine.runtime.faces import Shown
-from graph_api.graph import get_default_graph
-from graph_api.session import Session
+from graph_api.graphs.graph import get_default_graph
+from graph_api.graphs.variable import Variable
+from graph_api.sessions.session import Session
 from graph_api.summaries import FileWriter, FileWriterCache
 from graph_api.training import get_global_step
-from graph_api.variable import Variable
 
 
 class SessionRunArgs(NamedTuple):

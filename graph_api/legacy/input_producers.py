@@ -20,15 +20,15 @@ from engine.ops.filling import range as range_of
 from engine.runtime.errors import InvalidArgumentError, OutOfRangeError
 from engine.runtime.faces import Shown
 from graph_api import sampling
+from graph_api.control_flow.flow import one_by_one, py_func
 from graph_api.convert import convert_to_tensor
-from graph_api.flow import one_by_one, py_func
-from graph_api.graph import get_default_graph
-from graph_api.graph_keys import GraphKeys
+from graph_api.graphs.graph import get_default_graph
+from graph_api.graphs.graph_keys import GraphKeys
+from graph_api.graphs.tensor import Tensor
+from graph_api.graphs.variable import Variable
 from graph_api.legacy.coordination import QueueRunner, add_queue_runner
 from graph_api.legacy.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
-from graph_api.resources import Resource
-from graph_api.tensor import Tensor
-from graph_api.variable import Variable
+from graph_api.sessions.resources import Resource
 
 
 def _counted(value: Any, *, limit: int) -> Operand:

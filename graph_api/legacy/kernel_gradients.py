@@ -7,7 +7,7 @@ from typing import Any
 import graph_api as tf
 from engine.core.operands import Operand
 from engine.ops.nn import SELU_SCALE, SELU_SCALE_ALPHA
-from graph_api.gradients import gradients as _gradients
+from graph_api.derivatives.gradients import gradients as _gradients
 
 
 def relu_grad(gradients: Any, features: Any, name: str | None = None) -> Operand:

@@ -14,10 +14,10 @@ from engine.core.aval import compatible, format_shape, is_known
 from engine.core.value import known_shape, shape_of
 from engine.ops.checked import checked_op
 from engine.runtime.errors import ShapeError
-from graph_api.graph import get_default_graph
-from graph_api.graph_keys import GraphKeys
-from graph_api.tensor import Tensor
-from graph_api.variable import Variable
+from graph_api.graphs.graph import get_default_graph
+from graph_api.graphs.graph_keys import GraphKeys
+from graph_api.graphs.tensor import Tensor
+from graph_api.graphs.variable import Variable
 
 Result = tuple[Any, Any]
 Measure = tuple[Iterable[tuple[str, Any]], Callable[..., Any]]

@@ -15,6 +15,7 @@ import numpy as np
 import graph_api as tf
 from dualgrad.keras.matching import areas_between
 from engine.core.operands import Operand
+from graph_api.graphs.tensor import Tensor
 from graph_api.legacy.metric_sums import (
     Measure,
     Result,
@@ -28,7 +29,6 @@ from graph_api.legacy.metric_sums import (
     ratio,
     weighted_mean,
 )
-from graph_api.tensor import Tensor
 
 # ---- means -----------------------------------------------------------------------------------------------------------
 

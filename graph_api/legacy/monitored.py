@@ -16,8 +16,8 @@ from dualgrad.platform.coordination import Coordinator
 from engine.core.operands import Operand
 from engine.runtime.errors import OutOfRangeError, UnimplementedError
 from engine.runtime.faces import Shown
-from graph_api.graph import get_default_graph
-from graph_api.graph_keys import GraphKeys
+from graph_api.graphs.graph import get_default_graph
+from graph_api.graphs.graph_keys import GraphKeys
 from graph_api.legacy.coordination import start_queue_runners
 from graph_api.legacy.hooks import (
     CheckpointSaverHook,
@@ -28,7 +28,7 @@ from graph_api.legacy.hooks import (
     StepCounterHook,
     SummarySaverHook,
 )
-from graph_api.session import Session
+from graph_api.sessions.session import Session
 from graph_api.training import get_or_create_global_step
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import graph_api as tf
 from engine.core.operands import Operand
-from graph_api.flow import group
+from graph_api.control_flow.flow import group
 from graph_api.training import ExponentialMovingAverage
 
 __all__ = ["ExponentialMovingAverage", "assign_moving_average", "weighted_moving_average"]

@@ -18,8 +18,8 @@ from engine.core.operands import Operand, Operation
 from engine.core.trace import known_value
 from engine.core.variable import assign_variable
 from engine.transforms import check
-from graph_api.graph_keys import GraphKeys
-from graph_api.variable import Variable
+from graph_api.graphs.graph_keys import GraphKeys
+from graph_api.graphs.variable import Variable
 
 VERSION = tf.__version__
 GIT_VERSION = COMPILER_VERSION = "unknown"

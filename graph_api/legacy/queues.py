@@ -1,7 +1,7 @@
 """Queues: elements that some threads put in and others take out, in runs of a session.
 
-The elements belong to a session (`graph_api.resources`). A run that finds a queue full, or with too few elements,
-waits; closing the queue, or the session, ends the waiting.
+The elements belong to a session (`graph_api.sessions.resources`). A run that finds a queue full, or with too few
+elements, waits; closing the queue, or the session, ends the waiting.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from engine.core.kinds import nondifferentiable
 from engine.core.value import boxed
 from engine.runtime.errors import CancelledError, InvalidArgumentError, OutOfRangeError
 from engine.runtime.faces import Shown
+from graph_api.control_flow.flow import one_by_one
 from graph_api.convert import convert_to_tensor
-from graph_api.flow import one_by_one
-from graph_api.graph import get_default_graph
-from graph_api.resources import Resource
-from graph_api.tensor import Operation, Tensor
+from graph_api.graphs.graph import get_default_graph
+from graph_api.graphs.tensor import Operation, Tensor
+from graph_api.sessions.resources import Resource
 
 Element = tuple[Any, ...]
 

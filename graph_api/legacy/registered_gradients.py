@@ -33,8 +33,8 @@ from engine.ops import (
     stats,
     trig,
 )
-from graph_api.gradients import gradients as _gradients
-from graph_api.tensor import Operation
+from graph_api.derivatives.gradients import gradients as _gradients
+from graph_api.graphs.tensor import Operation
 
 _MODULES = (
     *(arithmetic, compare, complexes, explog, extrema, joining, linalg, nn, reduce, special, trig),

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from graph_api.graph import get_default_graph
-from graph_api.graph_keys import GraphKeys
-from graph_api.scopes import VariableScope, variable_scope
+from graph_api.graphs.graph import get_default_graph
+from graph_api.graphs.graph_keys import GraphKeys
+from graph_api.graphs.scopes import VariableScope, variable_scope
 
 
 class Template:

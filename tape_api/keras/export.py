@@ -9,7 +9,7 @@ from typing import Any
 from dualgrad.keras.layers import Layer
 from engine.core import nest
 from engine.runtime.faces import Shown
-from tape_api.function import Function, function
+from tape_api.functions.function import Function, function
 from tape_api.keras.signatures import signature_of
 from tape_api.tensor import TensorSpec
 

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 else:
     _host.fill(globals(), _shared)
 
-    from tape_api import model_files as _files
-    from tape_api import weight_files as _weights
+    from tape_api.files import model_files as _files
+    from tape_api.files import weight_files as _weights
     from tape_api.keras import export as _export
 
     _host.fill(globals(), _files, names=("load_model", "model_from_config", "model_from_json", "save_model"))

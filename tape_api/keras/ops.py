@@ -22,7 +22,7 @@ from engine.core import nest
 from engine.core.dtypes import FLOATING, DType, as_dtype, float32, int32
 from engine.core.value import Value, shape_of
 from engine.runtime.public_names import named
-from tape_api import flow, loops
+from tape_api.control_flow import flow, loops
 from tape_api.keras import activations
 from tape_api.keras_host import host
 from tape_api.library import root as tf

@@ -18,10 +18,10 @@ from engine.core.instantiate import instantiate
 from engine.core.tape import active
 from engine.core.value import Value
 from engine.runtime.errors import InvalidArgumentError
-from tape_api.open_function import OpenFunction
+from tape_api.functions.open_function import OpenFunction
+from tape_api.functions.tracing import on_values
 from tape_api.saved_model.structures import NotRead
 from tape_api.tensor import TensorSpec, convert_to_tensor
-from tape_api.tracing import on_values
 from tape_api.variable import Variable
 
 

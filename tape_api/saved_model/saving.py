@@ -31,14 +31,14 @@ from engine.core.detach import effect
 from engine.core.tape import active
 from engine.core.value import Value
 from engine.runtime.faces import Shown
-from tape_api.checkpoint import tensors_of_objects
-from tape_api.concrete import ConcreteFunction
-from tape_api.function import Function, Method, function
+from tape_api.files.checkpoint import tensors_of_objects
+from tape_api.files.trackable import Container, children, trackable, walk
+from tape_api.functions.concrete import ConcreteFunction
+from tape_api.functions.function import Function, Method, function
 from tape_api.keras.signatures import signature_of
 from tape_api.saved_model.functions import RestoredConcreteFunction, RestoredFunction
 from tape_api.saved_model.structures import encoded
 from tape_api.tensor import TensorSpec
-from tape_api.trackable import Container, children, trackable, walk
 from tape_api.variable import Variable
 
 _SIGNATURE = "serving_default"

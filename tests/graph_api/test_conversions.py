@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import graph_api as tf
-from graph_api.defaults import fetched_as
+from graph_api.graphs.defaults import fetched_as
 from graph_api.legacy.conversions import register_session_run_conversion_functions
 
 

@@ -157,7 +157,7 @@ def examined_sizes(monkeypatch: pytest.MonkeyPatch, build: Any, sizes: Any) -> t
         asked.append(inputs[0][1].shape[0])
         return examine(nodes, inputs, state_aval)
 
-    monkeypatch.setattr("graph_api.session.examine", spy)
+    monkeypatch.setattr("graph_api.sessions.session.examine", spy)
     given: list[Any] = []
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float64, [None, 2])

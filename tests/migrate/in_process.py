@@ -10,8 +10,8 @@ from pathlib import Path
 import tape_api
 from dualgrad.frontend import overrides
 from dualgrad.migrate.command import main
-from graph_api.defaults import stacks
-from graph_api.graph import Graph
+from graph_api.graphs.defaults import stacks
+from graph_api.graphs.graph import Graph
 
 HOME = str(Path(__file__).resolve().parents[2])
 

@@ -16,7 +16,7 @@ from dualgrad.migrate.convert import Conversion, capturing, convert
 from dualgrad.migrate.convert.literals import bits
 from dualgrad.migrate.convert.summaries import serialized
 from engine.core.value import boxed
-from graph_api.graph import reset_default_graph
+from graph_api.graphs.graph import reset_default_graph
 from tests.migrate.in_process import interpreter_kept
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import graph_api as tf
 from dualgrad.migrate.watch import Run, watching
-from graph_api.session import Session
+from graph_api.sessions.session import Session
 from tests.processes import printed
 
 

@@ -56,7 +56,7 @@ MUTANTS = (
     ),
     Mutant(
         "a session's key misses the shapes of feeds",
-        "graph_api/session.py",
+        "graph_api/sessions/session.py",
         "forms += (id(tensor), array.shape)",
         "forms += (id(tensor),)",
         ("tests/graph_api/test_families.py::test_ever_new_batch_sizes_share_one_program",),
@@ -70,7 +70,7 @@ MUTANTS = (
     ),
     Mutant(
         "a feed that a constant was taken for passes",
-        "graph_api/session.py",
+        "graph_api/sessions/session.py",
         "        self.graph.check_fed(feeds, nodes)\n",
         "",
         ("tests/jacobian/test_changing_contents.py::test_constants_that_are_fed",),
@@ -91,14 +91,14 @@ MUTANTS = (
     ),
     Mutant(
         "an assigned value of another shape passes",
-        "graph_api/session_state.py",
+        "graph_api/sessions/state.py",
         "new[key] = _fitting(assignment.handle, boxed(next(left)))",
         "new[key] = boxed(next(left))",
         ("tests/graph_api/test_state.py::test_values_of_a_wrong_shape_are_refused",),
     ),
     Mutant(
         "rows out of range are written",
-        "graph_api/session_state.py",
+        "graph_api/sessions/state.py",
         "self.value(key), *part)\n",
         "self.value(key), *part) if not part else None\n",
         ("tests/test_row_assignment.py::test_bad_rows_leave_the_variable_as_it_was",),
@@ -191,7 +191,7 @@ MUTANTS = (
     ),
     Mutant(
         "what a variable was read to in a branch is its value outside",
-        "graph_api/variable.py",
+        "graph_api/graphs/variable.py",
         " or made_in not in (None, graph.context)",
         "",
         ("tests/graph_api/test_contexts.py",),

@@ -92,7 +92,7 @@ def test_layers_of_that_time() -> None:
 
 
 def test_products_with_jacobians() -> None:
-    from tape_api.contrib_eager import make_vjp
+    from tape_api.legacy.contrib_eager import make_vjp
 
     value, vjp = make_vjp(lambda x, y: x * x * y, params=["x"])(tf.constant(3.0), 2.0)
     assert value.numpy() == 18.0

@@ -9,7 +9,7 @@ import pytest
 
 import graph_api
 import tape_api as tf
-from tape_api.tracing import is_symbolic
+from tape_api.functions.tracing import is_symbolic
 from tests.tape_api.test_function import is_a_program
 from tests.tapes import watching
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tape_api as tf
-from tape_api import kept_loops, loops
+from tape_api.control_flow import kept_loops, loops
 from tape_api.keras import ops as kops
 from tests.tape_api.test_function_flow import PROGRAMS
 

@@ -41,7 +41,7 @@ def planted(mark: Path) -> list[dict[str, Any]]:
         ("keras.models", "save_model", {"model": None, "filepath": str(mark)}),
         ("keras.utils", "get_file", {"origin": f"file://{mark.parent}/source", "fname": str(mark)}),
         ("tape_api.keras.models", "save_model", {"model": None, "filepath": str(mark)}),
-        ("tape_api.model_files", "files.write", {"path": str(mark), "parts": []}),
+        ("tape_api.files.model_files", "files.write", {"path": str(mark), "parts": []}),
         ("dualgrad.files.atomic", "write", {"path": str(mark), "parts": []}),
         ("dualgrad.files", "files", {}),
         ("evil_module_beside", "Thing", {}),

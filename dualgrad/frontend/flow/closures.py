@@ -98,7 +98,7 @@ def packed(host: FlowHost, structure: Any, leaves: Sequence[Any], tensors: Seque
 def kept_apart(values: Sequence[Any], others: Sequence[Any]) -> list[Any]:
     """The values, each one's cotangent to be added up by itself, also if it occurs twice or among `others`.
 
-    So a tape adds them up: `tape_api.own_values` does the same.
+    So a tape adds them up: `tape_api.functions.own_values` does the same.
     """
     every = [id(x) for x in (*values, *others)]
     # a variable may be captured as well

@@ -27,8 +27,8 @@ from engine.core.operands import Operand, Operation
 from engine.core.value import Value as Tensor
 from engine.core.variable import Variable
 from engine.runtime.packages import PACKAGES
-from graph_api.tensor import Operation as GraphOperation
-from graph_api.tensor import Tensor as GraphTensor
+from graph_api.graphs.tensor import Operation as GraphOperation
+from graph_api.graphs.tensor import Tensor as GraphTensor
 from optim.optimizer import Optimizer
 
 NUMPY = frozenset({"run", "eval", "numpy", "predict", "predict_on_batch", "get_weights", "get_value", "get_config"})

@@ -58,7 +58,7 @@ class Written:
     nodes: list[Any] = field(default_factory=list)
 
 
-_EAGER_SESSIONS = "tape_api.version1_sessions"
+_EAGER_SESSIONS = "tape_api.legacy.version1_sessions"
 """Functions that are there for programs in TensorFlow 1's eager mode, which nobody would write anew."""
 
 # ---- noting ----------------------------------------------------------------------------------------------------------

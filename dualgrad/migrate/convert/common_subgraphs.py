@@ -23,7 +23,7 @@ from dualgrad.migrate.convert.items import (
 )
 from engine.core.trace import constant
 from engine.core.variable import Variable, read_variable, variable_handle
-from graph_api.flow import assert_op
+from graph_api.control_flow.flow import assert_op
 
 LEAST = 2
 """Items from which on a helper is worth its lines."""

@@ -46,11 +46,11 @@ from dualgrad.migrate.convert.iterating import Iterating
 from dualgrad.migrate.convert.monitoring import SESSIONS
 from dualgrad.migrate.convert.observed_run import CHANGES
 from engine.core.variable import Variable
-from graph_api.graph import Graph
+from graph_api.graphs.graph import Graph
+from graph_api.graphs.tensor import Operation
 from graph_api.iterators import Iterator as DatasetIterator
 from graph_api.saving import Saver
 from graph_api.summaries import FileWriter
-from graph_api.tensor import Operation
 from optim.external import ScipyOptimizerInterface
 
 RUNS = {"run", "eval"}

@@ -27,9 +27,9 @@ from dualgrad.migrate import watch
 from dualgrad.migrate.check.scopes import Scopes
 from dualgrad.sparse.sparse_tensor import SparseTensor, SparseTensorValue
 from engine.core.variable import Variable
-from graph_api.graph import Graph
+from graph_api.graphs.graph import Graph
+from graph_api.graphs.tensor import Operation, Tensor
 from graph_api.iterators import Iterator
-from graph_api.tensor import Operation, Tensor
 from optim.optimizer import Optimizer
 
 _LOOKING = (

@@ -18,8 +18,8 @@ from engine.core.trace import Symbol, constant, needed_nodes, placeholder
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
 from engine.ops.indexed_slices import IndexedSlices
 from engine.ops.shape import identity
-from graph_api.graph import Graph, no_op
-from graph_api.tensor import Tensor
+from graph_api.graphs.graph import Graph, no_op
+from graph_api.graphs.tensor import Tensor
 
 
 @dataclass(eq=False)

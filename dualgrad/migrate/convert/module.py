@@ -36,8 +36,8 @@ from engine.core.operands import Operation
 from engine.core.trace import Symbol, constant
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
 from engine.runtime.quoting import printable
-from graph_api.graph import Graph, no_op
-from graph_api.tensor import Tensor
+from graph_api.graphs.graph import Graph, no_op
+from graph_api.graphs.tensor import Tensor
 
 _OF_SAVEZ = inspect.signature(np.savez_compressed).parameters
 LONGEST = 70

@@ -14,7 +14,7 @@ from dualgrad.migrate.check.values import Instance, Path
 from dualgrad.migrate.convert.edits import Plan, Unsafe, extent, place
 from graph_api.legacy import hooks
 from graph_api.legacy.monitored import MonitoredSession, is_of_library
-from graph_api.session import Session
+from graph_api.sessions.session import Session
 
 SESSIONS = (Session, MonitoredSession)
 """The classes of sessions."""

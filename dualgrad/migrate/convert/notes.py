@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from dualgrad.platform import progress
-from graph_api.graph import get_default_graph
+from graph_api.graphs.graph import get_default_graph
 
 GENERATORS = (np.random.RandomState, np.random.Generator)
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import import_module
 from itertools import islice
 from types import FrameType
 from typing import Any, TypeVar
@@ -33,20 +32,21 @@ from engine.core.variable import Variable
 from engine.derivatives.custom import CustomGradient, _Rule, custom_call
 from engine.runtime.errors import InvalidArgumentError
 from engine.transforms.symbolic import as_list
-from graph_api import jacobians, sampling
+from graph_api import sampling
 from graph_api.data import InGraph
-from graph_api.graph import Graph, get_default_graph
+from graph_api.derivatives import gradients, jacobians
+from graph_api.graphs.graph import Graph, get_default_graph
+from graph_api.graphs.tensor import Tensor
+from graph_api.graphs.variable import Variable as GraphVariable
 from graph_api.legacy.monitored import MonitoredSession
 from graph_api.saving import Saver
 from graph_api.summaries import FileWriter
-from graph_api.tensor import Tensor
-from graph_api.variable import Variable as GraphVariable
 from optim import optimizer
 from optim.external import ScipyOptimizerInterface
 from optim.optimizer import Optimizer
 
 GRADIENTS = (
-    (import_module("graph_api.gradients"), "symbolic_gradients"),  # `graph_api.gradients` is the function
+    (gradients, "symbolic_gradients"),
     (jacobians, "symbolic_gradients"),
     (optimizer, "gradients"),
 )

@@ -35,7 +35,7 @@ from engine.core.structural import broadcast_like_op
 from engine.core.trace import Symbol, Trace, constant
 from engine.numpy_api.operators import _BINARY, _COMPARISONS
 from engine.ops.indexed_slices import IndexedSlices
-from graph_api.flow import assert_op, print_op, python_call, stateless_python_call
+from graph_api.control_flow.flow import assert_op, print_op, python_call, stateless_python_call
 from tape_api.names import TABLE
 
 _OPERATORS = {

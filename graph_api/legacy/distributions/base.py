@@ -8,7 +8,7 @@ from typing import Any
 import graph_api as tf
 from engine.core.tensor_shape import TensorShape
 from engine.runtime.faces import Shown
-from graph_api.tensor import Tensor
+from graph_api.graphs.tensor import Tensor
 
 FULLY_REPARAMETERIZED = "FULLY_REPARAMETERIZED"
 NOT_REPARAMETERIZED = "NOT_REPARAMETERIZED"

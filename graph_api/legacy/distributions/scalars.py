@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import graph_api as tf
+from graph_api.graphs.tensor import Tensor
 from graph_api.legacy.distributions.base import NOT_REPARAMETERIZED, Distribution, RegisterKL, floats
-from graph_api.tensor import Tensor
 
 log, lgamma, digamma = tf.math.log, tf.math.lgamma, tf.math.digamma
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import graph_api as tf
+from graph_api.graphs.tensor import Tensor
 from graph_api.legacy.distributions.base import NOT_REPARAMETERIZED, Distribution, RegisterKL, floats
 from graph_api.legacy.distributions.scalars import Normal
-from graph_api.tensor import Tensor
 
 log, lgamma, digamma = tf.math.log, tf.math.lgamma, tf.math.digamma
 

@@ -13,11 +13,11 @@ from dualgrad.keras.policies import policy_of
 from dualgrad.keras.settings import layer_name
 from engine.core import nest
 from engine.core.value import Value
-from graph_api.graph import Graph, get_default_graph
-from graph_api.graph_keys import GraphKeys
+from graph_api.graphs.graph import Graph, get_default_graph
+from graph_api.graphs.graph_keys import GraphKeys
+from graph_api.graphs.scopes import get_variable, variable_scope
+from graph_api.graphs.variable import Variable
 from graph_api.keras.host import GraphHost
-from graph_api.scopes import get_variable, variable_scope
-from graph_api.variable import Variable
 
 
 class _FromOne(Counter[str]):

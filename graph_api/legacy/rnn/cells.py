@@ -18,10 +18,10 @@ from engine.core.operands import Operand
 from engine.core.value import Value, dtype_of, shape_of
 from engine.core.variable import Variable
 from graph_api.convert import convert_to_tensor, finish
-from graph_api.graph import get_default_graph
+from graph_api.graphs.graph import get_default_graph
+from graph_api.graphs.tensor import Tensor
 from graph_api.initial_values import constant_initializer, zeros_initializer
 from graph_api.legacy.layers.base import Layer, host
-from graph_api.tensor import Tensor
 
 LSTMStateTuple = namedtuple("LSTMStateTuple", ("c", "h"))
 """The state of an LSTM cell: what it holds, and its last output."""

@@ -16,15 +16,15 @@ from engine.core.nest import Structure
 from engine.core.operands import Operand
 from engine.core.value import dtype_of, shape_of
 from engine.runtime.errors import ShapeError
-from graph_api.control import while_loop
+from graph_api.control_flow.control import while_loop
+from graph_api.control_flow.flow import assert_equal
+from graph_api.control_flow.scans import scanned
+from graph_api.control_flow.tensor_array import TensorArray
 from graph_api.convert import convert_to_tensor
-from graph_api.flow import assert_equal
-from graph_api.graph import get_default_graph
+from graph_api.graphs.graph import get_default_graph
+from graph_api.graphs.scopes import variable_scope
+from graph_api.graphs.tensor import Tensor
 from graph_api.legacy.rnn.cells import zeros_of
-from graph_api.scans import scanned
-from graph_api.scopes import variable_scope
-from graph_api.tensor import Tensor
-from graph_api.tensor_array import TensorArray
 
 Pair = tuple[Any, Any]
 

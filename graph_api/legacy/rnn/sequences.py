@@ -10,9 +10,9 @@ from engine.core.operands import Operand
 from engine.core.value import dtype_of, shape_of
 from engine.runtime.errors import ShapeError
 from graph_api.convert import convert_to_tensor
-from graph_api.graph import get_default_graph
-from graph_api.scopes import get_variable_scope, variable_scope
-from graph_api.tensor import Tensor
+from graph_api.graphs.graph import get_default_graph
+from graph_api.graphs.scopes import get_variable_scope, variable_scope
+from graph_api.graphs.tensor import Tensor
 
 Loss = Callable[..., Any]
 

@@ -11,12 +11,12 @@ from engine.core.nest import Structure
 from engine.core.operands import Operand
 from engine.core.value import Value, dtype_of, shape_of
 from graph_api.convert import convert_to_tensor
-from graph_api.graph import get_default_graph
+from graph_api.graphs.graph import get_default_graph
+from graph_api.graphs.scopes import variable_scope
+from graph_api.graphs.tensor import Tensor
 from graph_api.legacy.layers.base import host
 from graph_api.legacy.rnn.cells import LSTMStateTuple, RNNCell
 from graph_api.sampling import dropout
-from graph_api.scopes import variable_scope
-from graph_api.tensor import Tensor
 
 
 class MultiRNNCell(RNNCell):

@@ -9,8 +9,8 @@ import graph_api as tf
 from engine.core import nest
 from engine.core.value import Value, shape_of
 from engine.runtime.faces import Shown
+from graph_api.graphs.tensor import GraphShape
 from graph_api.legacy.seq2seq.helpers import Helper
-from graph_api.tensor import GraphShape
 
 BasicDecoderOutput = namedtuple("BasicDecoderOutput", ("rnn_output", "sample_id"))
 """The output of a `BasicDecoder` at each time: the outputs, and what they say."""

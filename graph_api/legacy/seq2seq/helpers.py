@@ -11,7 +11,7 @@ from engine.core import nest
 from engine.core.operands import Operand
 from engine.core.value import shape_of
 from engine.runtime.faces import Shown
-from graph_api.tensor import GraphShape, Tensor
+from graph_api.graphs.tensor import GraphShape, Tensor
 
 Embedding = Callable[[Any], Any]
 

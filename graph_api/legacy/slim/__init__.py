@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.core.operands import Operand
 from graph_api import loss_functions
-from graph_api.graph_keys import GraphKeys
+from graph_api.graphs.graph_keys import GraphKeys
 from graph_api.legacy.slim import framework, layers
 from graph_api.legacy.slim.framework import *  # noqa: F403
 from graph_api.legacy.slim.framework import __all__ as _framework

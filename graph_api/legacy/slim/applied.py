@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.core.operands import Operand
-from graph_api.graph import get_default_graph
-from graph_api.graph_keys import GraphKeys
+from graph_api.graphs.graph import get_default_graph
+from graph_api.graphs.graph_keys import GraphKeys
+from graph_api.graphs.scopes import variable_scope
 from graph_api.initial_values import ones_initializer, zeros_initializer
-from graph_api.scopes import variable_scope
 
 ZEROS, ONES = zeros_initializer(), ones_initializer()
 

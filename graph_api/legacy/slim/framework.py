@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from dualgrad.extras import structures as nest
-from graph_api.assertions import is_tensor
+from graph_api.control_flow.assertions import is_tensor
 from graph_api.convert import placeholder
-from graph_api.graph import get_default_graph
-from graph_api.graph_keys import GraphKeys
+from graph_api.graphs.graph import get_default_graph
+from graph_api.graphs.graph_keys import GraphKeys
+from graph_api.graphs.scopes import get_variable
+from graph_api.graphs.variable import Variable
 from graph_api.legacy.slim.arg_scope import (
     add_arg_scope,
     arg_scope,
@@ -20,9 +22,7 @@ from graph_api.legacy.slim.arg_scope import (
     current_arg_scope,
     has_arg_scope,
 )
-from graph_api.scopes import get_variable
 from graph_api.training import create_global_step, get_global_step, get_or_create_global_step
-from graph_api.variable import Variable
 
 
 @add_arg_scope

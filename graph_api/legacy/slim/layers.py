@@ -16,7 +16,8 @@ from engine.core.value import dtype_of, shape_of
 from engine.ops.nn import softmax_op
 from graph_api import summaries
 from graph_api.convert import convert_to_tensor
-from graph_api.graph import get_default_graph
+from graph_api.graphs.graph import get_default_graph
+from graph_api.graphs.scopes import get_variable, variable_scope
 from graph_api.legacy import layers as plain
 from graph_api.legacy.recompute import recompute_grad
 from graph_api.legacy.slim.applied import ZEROS, channels, collected, collections_of, finished, weighted
@@ -32,7 +33,6 @@ from graph_api.legacy.slim.weights import (
     xavier_initializer,
     xavier_initializer_conv2d,
 )
-from graph_api.scopes import get_variable, variable_scope
 
 _XAVIER = xavier_initializer()
 

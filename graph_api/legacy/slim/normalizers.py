@@ -10,12 +10,12 @@ from engine.core.operands import Operand
 from engine.core.value import dtype_of, shape_of
 from engine.core.variable import Variable
 from graph_api.convert import convert_to_tensor
-from graph_api.graph import get_default_graph
-from graph_api.graph_keys import GraphKeys
+from graph_api.graphs.graph import get_default_graph
+from graph_api.graphs.graph_keys import GraphKeys
+from graph_api.graphs.scopes import get_variable, variable_scope
 from graph_api.legacy import layers as plain
 from graph_api.legacy.slim.applied import ONES, ZEROS, apply, channels, collections_of, finished
 from graph_api.legacy.slim.arg_scope import add_arg_scope
-from graph_api.scopes import get_variable, variable_scope
 
 
 @add_arg_scope

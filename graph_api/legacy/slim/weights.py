@@ -12,8 +12,8 @@ from dualgrad.keras import functions as tf
 from engine.core.dtypes import as_dtype, float32
 from engine.core.operands import Operand
 from graph_api import sampling
-from graph_api.graph import get_default_graph
-from graph_api.graph_keys import GraphKeys
+from graph_api.graphs.graph import get_default_graph
+from graph_api.graphs.graph_keys import GraphKeys
 
 Penalty = Callable[[Any], Any]
 

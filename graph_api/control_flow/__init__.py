@@ -1,0 +1,1 @@
+"""Branches, loops, assertions and Python functions as operations of a graph."""

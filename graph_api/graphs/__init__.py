@@ -1,0 +1,1 @@
+"""Graphs, their tensors and variables, and how these are named."""

@@ -1,0 +1,1 @@
+"""Sessions: what they run, and what they keep between runs."""

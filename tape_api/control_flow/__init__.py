@@ -1,0 +1,1 @@
+"""Branches, loops and arrays of tensors: in Python, and as single ops."""

@@ -1,0 +1,1 @@
+"""Checkpoints, weights and whole models in files."""

@@ -1,0 +1,1 @@
+"""``tf.function``: how a function is recorded, and what runs in its place."""

@@ -1,0 +1,1 @@
+"""Names of TensorFlow 1 in its eager mode."""
