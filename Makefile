@@ -32,9 +32,9 @@ PINS ?=
 SKIP ?=
 
 # The shape of the house, both front ends, programs, Jacobians: a test or two of each thing
-CHECK ?= tests/test_house.py tests/test_core.py tests/optim/test_algorithms.py tests/test_program.py tests/test_replay.py \
-	tests/graph_api/test_session.py tests/graph_api/test_gradients.py tests/tape_api/test_gradient_tape.py \
-	tests/jacobian/test_plans.py tests/optim/test_minimize.py
+CHECK ?= tests/house/test_house.py tests/derivatives/test_core.py tests/optim/test_algorithms.py \
+	tests/compiler/test_program.py tests/compiler/test_replay.py tests/graph_api/test_session.py \
+	tests/graph_api/test_gradients.py tests/tape_api/test_gradient_tape.py tests/jacobian/test_plans.py tests/optim/test_minimize.py
 
 BIN := $(VENV)/bin
 PEERS_BIN := $(VENV_PEERS)/bin

@@ -1,6 +1,6 @@
 """Values and slopes of SciPy's distributions at special points, by mpmath at many digits.
 
-``python -m tests.distribution_truths`` (which needs mpmath) writes the data that `tests.test_distribution_truths`
+``python -m tests.distribution_truths`` (which needs mpmath) writes the data that the test of this name
 reads. Slopes are differences at so many digits that nothing is left of their errors. At an end of the support the truth
 is the limit from inside; NaN stands for a limit that does not exist.
 """

@@ -11,7 +11,7 @@ root=$folder/root site=$folder/site copy=$folder/copy python=$folder/python
 # on processors with SME some versions of OpenBLAS leave memory in products
 core=${QEMU_CPU:-neoverse-n1}
 # some three minutes of one core
-tests="tests/test_elementary.py tests/test_core.py tests/test_random.py tests/graph_api/test_session.py"
+tests="tests/executor/test_elementary.py tests/derivatives/test_core.py tests/ops/test_random.py tests/graph_api/test_session.py"
 
 skip() {
     echo "No tests on emulated ARM: $1."

@@ -1,6 +1,6 @@
 """``docs/numpy-and-scipy.md``: which functions of NumPy's and SciPy's take tensors, from the tables that say so.
 
-``python -m tests.numpy_page`` writes it anew; `tests.test_numpy_page` says when that is due.
+``python -m tests.numpy_page`` writes it anew; `tests.house.test_numpy_page` says when that is due.
 """
 
 from collections.abc import Iterable, Iterator

@@ -13,10 +13,10 @@ import tape_api
 import tape_api.names
 from dualgrad.frontend.namespace import defined
 from engine.core.op import FROM_VJP, Op
+from tests.house.test_house import PACKAGES
 from tests.op_table import OPS, ROWS, UNTESTED_RULES, Coverage, carriers, coverage
+from tests.ops.test_kinks import KINKS, Kink
 from tests.row import Row
-from tests.test_house import PACKAGES
-from tests.test_kinks import KINKS, Kink
 
 HEADER = """# What is supported
 

@@ -84,7 +84,7 @@ class Op:
         others have the derivative zero, whatever else stands on the way (`engine.derivatives.strong_zeros`).
     strict : bool
         Whether the kernel by itself refuses every combination of shapes and parameters that `abstract` refuses, so that
-        only dtypes need to be examined before it runs (`engine.core.eager.accept`); tests/test_checks.py tries to
+        only dtypes need to be examined before it runs (`engine.core.eager.accept`); tests/ops/test_checks.py tries to
         disprove it. Every kernel refuses bad *contents*.
     from_avals : bool
         Whether the result follows from the operands' shapes and dtypes alone, whatever their contents (``ones_like``).

@@ -9,8 +9,8 @@ import pytest
 import tape_api as tf
 from engine.core.eager import in_c
 from engine.core.tape import Tape, active
+from tests.executor.test_trips import calls
 from tests.processes import printed
-from tests.test_trips import calls
 
 
 def test_a_tape_that_does_not_explain_is_the_plain_one() -> None:

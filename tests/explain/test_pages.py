@@ -8,7 +8,7 @@ import pytest
 import graph_api
 from dualgrad.migrate.command import main
 from engine.explain.reasons import PAGES, REASONS
-from tests.test_readme import expected
+from tests.house.test_readme import expected
 
 HOME = Path(__file__).resolve().parents[2]
 PROGRAMS = [

@@ -2,7 +2,7 @@
 
 from tests.mutants.mutant import Mutant
 
-IN_C = "tests/test_eager_in_c.py::test_keys_are_equal_where_those_of_python_are"
+IN_C = "tests/executor/test_eager_in_c.py::test_keys_are_equal_where_those_of_python_are"
 
 MUTANTS = (
     Mutant(
@@ -31,28 +31,28 @@ MUTANTS = (
         "engine/runtime/buffer_pool.py",
         "while sum([s.memory.size for s in _spare.copy()]) > KEPT:",
         "while not _spare:",
-        ("tests/test_program_buffers.py::test_memory_is_shared_and_limited",),
+        ("tests/compiler/test_program_buffers.py::test_memory_is_shared_and_limited",),
     ),
     Mutant(
         "tables grow without limit",
         "engine/runtime/cache.py",
         "len(entries) > self.capacity or",
         "",
-        ("tests/test_replay_memory.py::test_tables_are_bounded_and_a_full_one_does_not_harm",),
+        ("tests/compiler/test_replay_memory.py::test_tables_are_bounded_and_a_full_one_does_not_harm",),
     ),
     Mutant(
         "what is in use gives way",
         "engine/runtime/cache.py",
         "        entry.used = self.hits + self.made\n",
         "",
-        ("tests/test_cache.py::test_a_program_in_use_outlives_many_that_are_used_once",),
+        ("tests/robustness/test_cache.py::test_a_program_in_use_outlives_many_that_are_used_once",),
     ),
     Mutant(
         "the shapes of variables are not looked at again",
         "engine/closed/function.py",
         "if self._state_shapes is not None and [value.shape for value in state] != self._state_shapes:",
         "if self._program is None:",
-        ("tests/test_threads.py::test_shapes_are_those_of_the_values_that_a_run_gets",),
+        ("tests/robustness/test_threads.py::test_shapes_are_those_of_the_values_that_a_run_gets",),
     ),
     Mutant(
         "a session's key misses the shapes of feeds",
@@ -66,7 +66,7 @@ MUTANTS = (
         "engine/closed/function.py",
         "if self.locks and not held:",
         "if self._program is None:",
-        ("tests/test_closed_function.py::test_a_run_that_writes_holds_locks_all_the_while",),
+        ("tests/compiler/test_closed_function.py::test_a_run_that_writes_holds_locks_all_the_while",),
     ),
     Mutant(
         "a feed that a constant was taken for passes",
@@ -101,7 +101,7 @@ MUTANTS = (
         "graph_api/sessions/state.py",
         "self.value(key), *part)\n",
         "self.value(key), *part) if not part else None\n",
-        ("tests/test_row_assignment.py::test_bad_rows_leave_the_variable_as_it_was",),
+        ("tests/ops/test_row_assignment.py::test_bad_rows_leave_the_variable_as_it_was",),
     ),
     Mutant(
         "a step's key misses what its update is decided by",
@@ -130,14 +130,14 @@ MUTANTS = (
         "parts += (array.shape, array.dtype, array.flags.c_contiguous)",
         "parts += (array.shape, array.flags.c_contiguous)",
         # with the extension the key is made in C, and compared with that of Python
-        ("tests/test_replay.py::test_structures_that_alternate", IN_C),
+        ("tests/compiler/test_replay.py::test_structures_that_alternate", IN_C),
     ),
     Mutant(
         "a replay's key misses parameters",
         "engine/closed/replay.py",
         "parts += (name, distinct(param))",
         "parts.append(name)",
-        ("tests/test_replay.py::test_parameters_are_part_of_the_structure", IN_C),
+        ("tests/compiler/test_replay.py::test_parameters_are_part_of_the_structure", IN_C),
     ),
     Mutant(
         "a source in between loses its cotangent",
@@ -158,7 +158,7 @@ MUTANTS = (
         "engine/derivatives/reverse.py",
         "                _check(strong_zeros.value_of(result), operands[i], node, i)\n",
         "",
-        ("tests/test_core.py::test_a_wrong_rule_is_named",),
+        ("tests/derivatives/test_core.py::test_a_wrong_rule_is_named",),
     ),
     Mutant(
         "a closed function hands out its constants",

@@ -5,7 +5,7 @@ from tests.mutants.mutant import Mutant
 PLANS = "tests/jacobian/test_plans.py::"
 COLORS = "tests/jacobian/test_coloring.py::"
 MEMORY = "tests/jacobian/test_memory.py::"
-PASSES = "tests/test_program_passes.py::"
+PASSES = "tests/compiler/test_program_passes.py::"
 
 MUTANTS = (
     # peeling
@@ -173,6 +173,6 @@ MUTANTS = (
         "engine/compiler/passes/nan_checks.py",
         "    if has_nan(x):\n",
         "    if has_nan(x) and not len(x):\n",
-        ("tests/test_zero_times_infinity.py",),
+        ("tests/ops/test_zero_times_infinity.py",),
     ),
 )

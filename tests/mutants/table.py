@@ -1,4 +1,4 @@
-"""All mutants. A row stays true to the code: `tests/test_mutants.py` checks that each piece is there exactly once."""
+"""All mutants. A row stays true to the code: `tests/house/test_mutants.py` checks that each piece is there once."""
 
 from tests.mutants import agreement, jacobian, program, state, structure
 from tests.mutants.mutant import Mutant

@@ -1,4 +1,4 @@
-"""Rows of `engine.ops.random`. The distributions themselves are tested in `tests.test_random`."""
+"""Rows of `engine.ops.random`. The distributions themselves are tested in `tests.ops.test_random`."""
 
 from typing import Any
 

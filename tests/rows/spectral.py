@@ -1,4 +1,4 @@
-"""Rows for `engine.ops.spectral`. Where values coincide, see tests/test_spectral.py."""
+"""Rows for `engine.ops.spectral`. Where values coincide, see tests/ops/test_spectral.py."""
 
 from typing import Any
 

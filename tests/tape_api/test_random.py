@@ -1,4 +1,4 @@
-"""Random numbers: seeds, sequences, distributions. (The ops themselves are tested in tests/test_random.py.)"""
+"""Random numbers: seeds, sequences, distributions. (The ops themselves are tested in tests/ops/test_random.py.)"""
 
 import random
 import threading

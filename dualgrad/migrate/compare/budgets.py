@@ -62,7 +62,7 @@ def budget(op: Op, dtype: Any) -> float:
 
 
 def is_portable(op: Op, params: dict[str, Any], dtype: Any) -> bool:
-    """Whether an operation gives the same bits on every machine (docs/same-bits.md; tests/test_machines.py tries).
+    """Whether an operation gives the same bits on every machine (docs/same-bits.md; tried in tests/executor).
 
     Parameters
     ----------
