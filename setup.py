@@ -115,7 +115,19 @@ setup(
                 for name in ("loops", "summed", "fused", "short_rows", "small_products", "rows", "threads", "_executor")
             ],
             [
-                *[f"{EXECUTOR}/{name}.h" for name in ("_loop", "_table", "rows", "threads", "loops", "steps")],
+                *[
+                    f"{EXECUTOR}/{name}.h"
+                    for name in (
+                        "_loop",
+                        "_reductions",
+                        "_selected_rows",
+                        "_table",
+                        "rows",
+                        "threads",
+                        "loops",
+                        "steps",
+                    )
+                ],
                 f"{RUNTIME}/row_sums.h",
                 f"{RUNTIME}/four_products.h",
                 f"{RUNTIME}/small_product.h",
@@ -128,7 +140,7 @@ setup(
             [
                 *[
                     f"engine/core/_eager_{name}.h"
-                    for name in ("functions", "keys", "loops", "memory", "operators", "tracked")
+                    for name in ("functions", "keys", "loops", "memory", "operators", "recording", "steps", "tracked")
                 ],
                 f"{RUNTIME}/row_sums.h",
                 f"{RUNTIME}/wide.h",
@@ -137,7 +149,7 @@ setup(
         extension(
             "engine.ops._windows",
             [f"{OPS}/_windows.c"],
-            [f"{OPS}/_windows_typed.h", f"{OPS}/_windows_direct.h", f"{RUNTIME}/wide.h"],
+            [*[f"{OPS}/_windows_{name}.h" for name in ("direct", "geometry", "typed")], f"{RUNTIME}/wide.h"],
         ),
         extension(
             "engine.ops._products",

@@ -9,8 +9,9 @@ typedef struct {
     uint64_t tensors, lists; /* bit by bit: at which positions tensors stand, and lists of them */
 } Shortcut;
 
-#define SHORTCUT "engine.core._eager.shortcut"
 static PyObject *name_shortcut;
+#if PY_VERSION_HEX >= 0x030C0000
+#define SHORTCUT "engine.core._eager.shortcut"
 static vectorcallfunc called_in_python;
 
 static int is_value(PyObject *x)
@@ -104,6 +105,7 @@ static void shortcut_free(PyObject *capsule)
         PyMem_Free(self);
     }
 }
+#endif
 
 /* shortcut(function, target, finish, names, least, most, tensors, lists): let plain calls go to the target. */
 static PyObject *shortcut(PyObject *module, PyObject *args)

@@ -640,3 +640,80 @@ static PyObject *table_call(PyObject *object, PyObject *const *args, size_t narg
 
 #include "_loop.h"
 #include "_table.h"
+
+static PyObject *ufunc_types(PyObject *NPY_UNUSED(module), PyObject *ufunc)
+{
+    if (!PyObject_TypeCheck(ufunc, &PyUFunc_Type)) {
+        return PyErr_Format(PyExc_TypeError, "expected a ufunc");
+    }
+    PyUFuncObject *found = (PyUFuncObject *)ufunc;
+    return PyBytes_FromStringAndSize(found->types, (Py_ssize_t)found->ntypes * found->nargs);
+}
+
+/* offset_in(view, whole): how many bytes a view's first element lies behind another array's; None if they share none. */
+static PyObject *offset_in(PyObject *NPY_UNUSED(module), PyObject *args)
+{
+    PyObject *arrays[2];
+    Extent extents[2];
+    if (!PyArg_ParseTuple(args, "O!O!", &PyArray_Type, &arrays[0], &PyArray_Type, &arrays[1])) {
+        return NULL;
+    }
+    PyArrayObject *view = (PyArrayObject *)arrays[0], *whole = (PyArrayObject *)arrays[1];
+    for (int i = 0; i < 2; i++) {
+        PyArrayObject *array = (PyArrayObject *)arrays[i];
+        reach_of(PyArray_DESCR(array), PyArray_NDIM(array), PyArray_DIMS(array), PyArray_STRIDES(array), &extents[i]);
+    }
+    const npy_intp offset = PyArray_BYTES(view) - PyArray_BYTES(whole);
+    if (extents[0].low == extents[0].high || extents[1].low == extents[1].high ||
+        offset + extents[0].low >= extents[1].high || offset + extents[0].high <= extents[1].low) {
+        Py_RETURN_NONE;
+    }
+    return PyLong_FromSsize_t(offset);
+}
+
+static PyObject *use_trtrs(PyObject *NPY_UNUSED(module), PyObject *args)
+{
+    PyObject *capsules[2];
+    void *found[2];
+    if (!PyArg_ParseTuple(args, "OO", &capsules[0], &capsules[1])) {
+        return NULL;
+    }
+    for (int i = 0; i < 2; i++) {
+        if (!PyCapsule_CheckExact(capsules[i]) ||
+            (found[i] = PyCapsule_GetPointer(capsules[i], PyCapsule_GetName(capsules[i]))) == NULL) {
+            return PyErr_Format(PyExc_TypeError, "expected two capsules");
+        }
+    }
+    return PyBool_FromLong(set_trtrs(found[0], found[1]));
+}
+
+static PyMethodDef methods[] = {
+    {"use_blas", use_blas, METH_VARARGS, "Take the functions of OpenBLAS that tell and set how many threads it computes with."},
+    {"use_threads", use_threads, METH_VARARGS, "Let so many threads share what goes through so many numbers, or more."},
+    {"use_trtrs", use_trtrs, METH_VARARGS, "Take strtrs and dtrtrs of LAPACK from SciPy's capsules."},
+    {"offset_in", offset_in, METH_VARARGS, "How far an array lies behind another; None if they share no memory."},
+    {"ufunc_types", ufunc_types, METH_O, "The type numbers of the loops of a ufunc, one loop after the other."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "_executor", "The interpreter of the native executor.", -1, methods, NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__executor(void)
+{
+    import_array();
+    import_umath();
+    if (PyType_Ready(&table_type) < 0) {
+        return NULL;
+    }
+    PyObject *made = PyModule_Create(&module), *loops = own_loops(), *steps = fused_steps();
+    if (made == NULL || PyModule_AddObjectRef(made, "Table", (PyObject *)&table_type) < 0 || PyModule_AddObjectRef(made, "LOOPS", loops) < 0 ||
+        PyModule_AddObjectRef(made, "STEPS", steps) < 0 || PyModule_AddIntConstant(made, "FUSES", fused_loop("fused_d_l", &(Loop){0})) < 0 ||
+        PyModule_AddIntConstant(made, "MAX_OPERANDS", MAX_OPERANDS) < 0 || PyModule_AddIntConstant(made, "MOST_TAKEN", MOST_TAKEN) < 0 ||
+        PyModule_AddIntConstant(made, "MOST_TERMS", MOST_TERMS) < 0) {
+        Py_CLEAR(made);
+    }
+    Py_XDECREF(loops);
+    Py_XDECREF(steps);
+    return with_sources(made);
+}
