@@ -79,7 +79,8 @@ def replaced(text: str, content: str, name: str = MEASURED) -> str:
 def section(measured: Run) -> str:
     """The section, title included."""
     rows = _pairs(measured.results)
-    table = as_markdown(filled([HEAD, *(row.cells() for row in rows)], 1), words=1)
+    shown = [row for row in rows if row.theirs is not None] or rows
+    table = as_markdown(filled([HEAD, *(row.cells() for row in shown)], 1), words=1)
     parts = [
         TITLE,
         *_answers(rows),
