@@ -183,8 +183,8 @@ def section(found: Sequence[Slowdown], large: bool = False) -> str:
     count = len({(s.problem, s.size) for s in found})
     said = (
         f"How many times as long a run takes without a pass, or without the native executor: geometric means over "
-        f"{count} problems and sizes ({sizes}). 1.00 is no difference; less than {MARGIN - 1:.0%} is "
-        f"noise. Native: the executor in C runs the program, Python: it does not. Written by `python -m bench ablate`."
+        f"{count} problems and sizes ({sizes}). 1.00 is no difference; less than {MARGIN - 1:.0%} is noise. A column "
+        "is named by what runs the program, and by the set of problems. Written by `python -m bench ablate`."
     )
     return "\n\n".join([TITLE, said, as_markdown(table(found), words=1)])
 

@@ -10,6 +10,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from bench.jacobians import is_scalar
 from bench.problems import FIELD, PROBLEMS
 from bench.results import Result, chosen, first_call
 from bench.tables import cases, ratio
@@ -21,6 +22,8 @@ HEAD = (
     *("tape / graph", "first / JAX's", "J / f", "Python / native"),
 )
 MEDIANS = ("median of", *HEAD[4:])
+TITLE = "## In ratios"
+SAID = "Medians over each set of problems. The number behind a set is that of its problems and sizes."
 SHORT = 20e-6
 """Seconds below which a call counts as small."""
 LIMITS = 1.0, 1.3
@@ -141,8 +144,6 @@ def sentences(found: Sequence[Row]) -> list[str]:
 
 def _is_gradient(row: Row) -> bool:
     """Whether a problem's derivative is the gradient of a scalar: the field's problems that are neither."""
-    from bench.jacobians import is_scalar
-
     problem = PROBLEMS[row.problem]
     return problem.group == FIELD and is_scalar(problem, problem.values(problem.quick[0]))
 
@@ -176,5 +177,5 @@ def as_terminal(results: Sequence[Result]) -> str:
 def as_document(results: Sequence[Result]) -> list[str]:
     """The same in Markdown, without the single problems."""
     found = rows(results)
-    said = " ".join(sentences(found))
-    return [as_markdown([MEDIANS, *medians(found)], words=1), *([said] if said else [])] if found else []
+    said = "\n".join(f"- {s}" for s in sentences(found))
+    return [TITLE, SAID, as_markdown([MEDIANS, *medians(found)], words=1), *([said] if said else [])] if found else []

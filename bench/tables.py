@@ -11,7 +11,7 @@ from bench.results import OURS, STAGES, Result, chosen, first_call, problems, si
 from bench.text import DASH, amount, duration, readable, times
 
 SUMMARY = (
-    *("problem", "size", "graph", "tape", "tape / graph", "fastest peer", "its time", "peer / graph"),
+    *("problem", "size", "graph", "tape", "tape / graph", "fastest peer", "its time", "graph / peer"),
     *("auto / best forced", "J / f", "peak memory", "in Python / native", "set"),
 )
 WAYS = ("mode", "method", "first call", "later calls", "middle half", "× fastest", "passes", "J / f", "peak memory")
@@ -74,7 +74,7 @@ def summary(results: Iterable[Result]) -> list[tuple[str, ...]]:
                 times(ratio(tape, graph)),
                 peer.way if peer else DASH,
                 duration(seconds(peer)),
-                times(ratio(peer, graph)),
+                times(ratio(graph, peer)),
                 times(max(forced, default=None)),
                 _number(ours.fact("j_over_f") if ours else None),
                 amount(ours.fact("peak_bytes") if ours else None),
@@ -231,7 +231,7 @@ def verdicts(results: Sequence[Result]) -> list[str]:
     """A summary of the summary table, a sentence each."""
     found = cases(results)
     slower = [r for r in (ratio(chosen(c, "tape"), chosen(c, "graph")) for _, _, c in found) if r is not None]
-    beside = [r for r in (ratio(fastest_peer(c), chosen(c, "graph")) for _, _, c in found) if r is not None]
+    beside = [r for r in (ratio(chosen(c, "graph"), fastest_peer(c)) for _, _, c in found) if r is not None]
     forced = [f for _, _, c in found for mode in OURS if (f := forced_ratio(c, mode)) is not None]
     said = []
     if slower:
@@ -242,8 +242,8 @@ def verdicts(results: Sequence[Result]) -> list[str]:
         )
     if beside:
         said.append(
-            f"Graph mode is at least as fast as the fastest other library on {sum(r >= 1 for r in beside)} of "
-            f"{len(beside)} (the other's time by ours: from {times(min(beside))} to {times(max(beside))})."
+            f"Graph mode is at least as fast as the fastest other library on {sum(r <= 1 for r in beside)} of "
+            f"{len(beside)} (graph / peer: from {times(min(beside))} to {times(max(beside))})."
         )
     if forced:
         said.append(

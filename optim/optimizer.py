@@ -189,7 +189,7 @@ class Optimizer(Stateful, UserProtocol):
             By default the trainable variables of the graph, or those that the callable used.
         gate_gradients : int
             GATE_NONE, GATE_OP or GATE_GRAPH. All three give what the strictest promises: every gradient is computed
-            from the variables as they were before the step (``docs/training.md``).
+            from the variables as they were before the step (``docs/updates.md``).
         aggregation_method : int, optional
             An `AggregationMethod`: in which order the contributions of several uses of a value are added up.
         colocate_gradients_with_ops : bool

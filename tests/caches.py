@@ -1,4 +1,4 @@
-"""All caches of the product, read from its source: ``python -m tests.caches`` renews the table in docs/caches.md.
+"""All caches of the product, read from its source: ``python -m tests.caches`` renews the table in docs/all-caches.md.
 
 A cache is made by `engine.runtime.cache.Cache`, which says what it is keyed by, or by `cached`, whose key is all
 arguments of a function that depends on nothing else. Whatever else holds things between calls stands in `OTHERS`, with
@@ -272,7 +272,7 @@ def page() -> str:
     return "\n".join([*lines, *[f"| {name} | {key} | `{module}` |" for name, key, module in sorted(mine)], ""])
 
 
-PAGE = Path(HOME, "docs", "caches.md")
+PAGE = Path(HOME, "docs", "all-caches.md")
 MARK = "<!-- what follows is written by `python -m tests.caches` -->\n"
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""``docs/numpy-and-scipy.md``: which functions of NumPy's and SciPy's take tensors, from the tables that say so.
+"""``docs/numpy-and-scipy-functions.md``: which functions of NumPy's and SciPy's take tensors, from their tables.
 
 ``python -m tests.numpy_page`` writes it anew; `tests.house.test_numpy_page` says when that is due.
 """
@@ -15,7 +15,7 @@ from engine.numpy_api.scipy_functions import SCIPY
 from engine.numpy_api.stats.table import STATS
 from tests.op_table import UNTESTED_RULES
 
-PAGE = Path(__file__).parent.parent / "docs" / "numpy-and-scipy.md"
+PAGE = Path(__file__).parent.parent / "docs" / "numpy-and-scipy-functions.md"
 BEGIN = "<!-- from here on written by python -m tests.numpy_page -->"
 _WIDTH = 120
 
@@ -66,7 +66,7 @@ def lines() -> Iterator[str]:
     )
     unlike = [*functions.UNDERIVED, *protocol._INSPECTING, *protocol._OF_SHAPES]
     yield from _listed([*map(_name, unlike), *flat])
-    yield from ("", "Attributes and methods of tensors, where they are on (above):", "")
+    yield from ("", "Attributes and methods of tensors, where they are on:", "")
     yield from _listed([*manners._METHODS, *manners._ATTRIBUTES])
     special = {n.removeprefix("scipy.special."): ours for n, ours in ufuncs.items() if n.startswith("scipy.special.")}
     special = {n.removeprefix("_"): ours for n, ours in special.items()}

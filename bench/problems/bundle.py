@@ -24,7 +24,7 @@ from engine.core.operands import Operand
 def bundle(
     tf: Any, cameras: Any, points: Any, weights: Any, camera_of: Any, point_of: Any, seen_x: Any, seen_y: Any
 ) -> Operand:
-    """Both residuals of every observation, then the residual of every weight."""
+    """Bundle adjustment: both residuals of every observation, then the residual of every weight."""
     a, b, c, center_x, center_y, center_z, focal, shift_x, shift_y, k1, k2 = tf.unstack(
         tf.gather(cameras, camera_of), axis=1
     )

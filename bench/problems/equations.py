@@ -66,7 +66,7 @@ POLYNOMIAL = field_problem(
 
 
 def gaussian_process(tf: Any, logs: Any, points: Any, wanted: Any, identity: Any) -> Operand:
-    """The negative log-likelihood; `logs` are those of length (one for each dimension), amplitude and noise."""
+    """The negative log-likelihood of a Gaussian process; `logs` are those of lengths, amplitude and noise."""
     n, d = int(points.shape[0]), int(points.shape[1])
     scaled = points * tf.exp(-logs[:d])
     between = tf.reshape(scaled, [n, 1, d]) - tf.reshape(scaled, [1, n, d])

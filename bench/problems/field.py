@@ -24,7 +24,7 @@ def row(*gradients: Any) -> np.ndarray:
 
 
 def mixture(tf: Any, weights: Any, means: Any, scales: Any, points: Any) -> Operand:
-    """The log-likelihood of points of shape (n, 1, d); `scales` are logarithms of inverse deviations."""
+    """The log-likelihood of a mixture of Gaussians; `scales` are logarithms of inverse deviations."""
     z = (points - means) * tf.exp(scales)
     terms = weights + tf.reduce_sum(scales, 1) - 0.5 * tf.reduce_sum(z * z, 2)
     total = tf.reduce_sum(tf.math.log(tf.reduce_sum(tf.exp(terms), 1)))

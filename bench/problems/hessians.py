@@ -17,7 +17,7 @@ PENALTY = 0.01
 
 
 def logistic(tf: Any, weights: Any, features: Any, labels: Any) -> Operand:
-    """The mean loss, and a penalty on the weights (a column)."""
+    """The mean loss of a logistic regression, and a penalty on the weights (a column)."""
     scores = tf.matmul(features, weights)
     loss = tf.reduce_mean(tf.nn.softplus(scores) - labels * scores)
     return loss + (0.5 * PENALTY) * tf.reduce_sum(weights * weights)
@@ -50,7 +50,7 @@ LOGISTIC = Problem(
 
 
 def rosenbrock(tf: Any, x: Any) -> Operand:
-    """The chained function."""
+    """Rosenbrock's function, chained."""
     left, right = x[:-1], x[1:]
     bend = right - left * left
     return tf.reduce_sum(100.0 * bend * bend + (1.0 - left) * (1.0 - left))

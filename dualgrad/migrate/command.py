@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 
 import engine
@@ -21,11 +22,6 @@ COMMANDS = {
 }
 """Of each subcommand what it does, and its module: with ``add_arguments(parser)``, ``main(arguments) -> int`` and
 ``DESCRIPTION``, which its ``--help`` begins with."""
-
-
-def _narrow(prog: str) -> argparse.HelpFormatter:
-    """Lay out help so that the texts begin behind the longest option."""
-    return argparse.HelpFormatter(prog, max_help_position=32)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,9 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     # only the subcommand that is asked for is loaded; to complete words, all of them are
     asked = next((word for word in words if word in COMMANDS), None)
+    narrow = partial(argparse.HelpFormatter, max_help_position=32)  # texts begin behind the longest option
     parsers: dict[str, tuple[str, argparse.ArgumentParser]] = {}
     for name, (module, purpose) in COMMANDS.items():
-        inner = commands.add_parser(name, help=purpose, formatter_class=_narrow)
+        inner = commands.add_parser(name, help=purpose, formatter_class=narrow)
         if asked in (name, "completion"):
             command = import_module(module)
             inner.description = command.DESCRIPTION
@@ -64,4 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # who reads the output, `head` say, has seen enough; nothing is left to be written when Python ends
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except KeyboardInterrupt:
+        print(f"\ndualgrad {asked}: interrupted", file=sys.stderr)  # noqa: T201
+        return 130
     return code

@@ -1,6 +1,6 @@
 """One kind of cache for all that is kept to be used again: compiled programs, plans, what bodies are derived to.
 
-A `Cache` says what its items are keyed by: everything that they depend on. `docs/caches.md` lists what all of them say.
+A `Cache` says what its items are keyed by: everything that they depend on. `docs/all-caches.md` lists what all say.
 It is bounded by a number of items, and by bytes if it is told how to weigh them. What has not been used for
 longest gives way. Using an item is one look into a `dict` and a mark of when that was, without a lock. Changes are made
 under one lock, which is never held while something is computed: threads that miss at once compute the same thing twice,

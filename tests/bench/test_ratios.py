@@ -92,8 +92,8 @@ def test_the_table_of_the_readme(tmp_path: Path) -> None:
         path.write_text("<!-- measured: begin -->\n<!-- measured: end -->\n")
     assert main(["document", str(file), "--file", str(page), "--readme", str(readme)]) == 0
     text = readme.read_text()
-    assert text.count("| 100 µs | 200 µs | 300 µs (jax) | 3.0 |") == len(document.SHORT)
-    assert "Measured on commit 0123456789ab" in text and document.RATIOS_TITLE in page.read_text()
+    assert text.count("| 100 µs | 200 µs | 300 µs (jax) | 0.33 |") == len(document.SHORT)
+    assert "Measured on commit 0123456789ab" in text and ratios.TITLE in page.read_text()
 
 
 def test_a_file_without_its_rows_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

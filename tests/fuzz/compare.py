@@ -430,7 +430,7 @@ SIGNED = re.compile("qr|lstsq|einsum.*,.*,|matmul|@")
 
 
 def excuse(d: Difference, program: Program, why: Circumstances) -> str | None:
-    """What of docs/numbers.md, "What is not promised", excuses a difference; None if nothing does."""
+    """What of docs/exceptions.md excuses a difference; None if nothing does."""
     spread = d.kind in ROUNDED or (d.kind in {"NaN", "inf"} and why.infinities())
     if _is_graph(d.way, program):
         if program.leads_through(FLOW) and d.key in PLANNED | {"order2", "gradient", "jvp"}:

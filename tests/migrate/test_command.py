@@ -1,6 +1,7 @@
 """The command line itself: its help, where it writes to, and what shells complete."""
 
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -64,6 +65,12 @@ def test_convert_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert dualgrad(tmp_path, "convert", "p.py", "-o", "out.py") == 0
     said = "dualgrad convert: wrote out.py: the whole program, with 1 function; and beside it out.map.json\n"
     assert capsys.readouterr().err == said
+
+
+def test_an_interrupt_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("dualgrad.migrate.explain.main", lambda given: signal.raise_signal(signal.SIGINT))
+    assert main(["explain", "integer"]) == 130
+    assert capsys.readouterr().err == "\ndualgrad explain: interrupted\n"
 
 
 COMPLETED = [

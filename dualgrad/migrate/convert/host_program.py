@@ -725,7 +725,7 @@ def tried(conversion: Any, program: Path, arguments: Sequence[str], printed: str
         file = Path(folder) / program.name
         conversion.write(file)
         found = Path(folder) / "found.json"
-        ran = run_python(["-m", "dualgrad.migrate.convert.trial", str(found), str(file), *arguments])
+        ran = run_python(["-P", "-m", "dualgrad.migrate.convert.trial", str(found), str(file), *arguments])
         begun = "" if ran.returncode or words_only else trial.missing(found, conversion.starts)
     if ran.returncode:
         raise Unsafe(f"the new program fails: {(ran.stderr.splitlines() or ['no message'])[-1]}")

@@ -1,25 +1,25 @@
 """The trial of a converted program: it runs as it is, and what its variables and constants began with is written down.
 
-``python -m dualgrad.migrate.convert.trial FOUND PROGRAM [ARG ...]``
+``python -P -m dualgrad.migrate.convert.trial FOUND PROGRAM [ARG ...]``
 """
 
 from __future__ import annotations
 
 import json
 import os
-import runpy
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 from dualgrad.files.golden import digest
+from dualgrad.migrate.run import execute
 from dualgrad.migrate.watch_tapes import noting_initial_values
 from engine.core.eager import EagerTensor
 
 
-def main(found: str, program: str, *arguments: str) -> None:
-    """Run a program.
+def main(found: str, program: str, *arguments: str) -> Never:
+    """Run a program, and leave with its exit code.
 
     Parameters
     ----------
@@ -29,13 +29,12 @@ def main(found: str, program: str, *arguments: str) -> None:
     *arguments : str
         Of the program.
     """
-    sys.argv[:] = [program, *arguments]
-    sys.path[0] = os.path.dirname(program)
-    names: dict[str, Any] = {}
+    sys.path.insert(0, os.path.dirname(program))
     with noting_initial_values() as initial:
         try:
-            names = runpy.run_path(program, run_name="__main__")
+            sys.exit(execute(Path(program), list(arguments)))
         finally:
+            names = vars(sys.modules["__main__"])
             constants = {name: digest(x.numpy()) for name, x in names.items() if isinstance(x, EagerTensor)}
             said = {"variables": [digest(x) for x in initial.values()], "constants": constants}
             Path(found).write_text(json.dumps(said))
