@@ -464,8 +464,9 @@ class Module:
         for number, plan in enumerate([*helpers, *plans], 1):
             progress.say(f"writing function {number} of {len(helpers) + len(plans)}")
             self._guarded(plan)
-        for key in self._places:  # also what is used by nothing is drawn
-            if key not in self._slots:
+        saved = [id(v.handle) for saver, _ in self.capture.savers.values() for v in (saver._variables or {}).values()]
+        for key in [*self._places, *saved]:  # also what is used by nothing is drawn, and saved
+            if key in self._variables and key not in self._slots:
                 self.variable(self._variables[key].handle)
         order = {id(run): number for number, run in enumerate(runs)}
         self.functions.sort(key=lambda f: -1 if f.run is None else order[id(f.run)])
