@@ -170,7 +170,7 @@ class Runs(Expressions):
         feed = self.asked(call)[1]
         if function.get("iterates"):
             return self._iterated(call, function)
-        iterators = [self.iterating.iterator_of(t) for t in function.get("taken", ()) if t["handle"] is None]
+        iterators = [self.iterating.iterator_of(t, call) for t in function.get("taken", ()) if t["handle"] is None]
         elements = {name for t in function.get("taken", ()) for name in t["names"]}
         fed = [name for name in function["fed"] if name not in elements]
         try:
@@ -224,7 +224,7 @@ class Runs(Expressions):
         kinds = function["iterates"]
         replaced = Replaced(function, [None], False)
         if "next" in kinds:
-            replaced.iterators = [self.iterating.iterator_of(taken) for taken in function["taken"]]
+            replaced.iterators = [self.iterating.iterator_of(taken, call) for taken in function["taken"]]
             return replaced
         parts = leaves_of(fetches)
         if len(parts) != len(kinds):
