@@ -199,7 +199,7 @@ def convert(
     said : dict, optional
         By line, statements whose numbers are said in names of the program.
     """
-    names, scope = Names(capture.names, capture.made_on), Scope()
+    names, scope = Names(capture.names, capture.made_on, capture.locals.values()), Scope()
     scope.taken.update({"tf", "np", "ARRAYS", "not_converted", "minimize", "Iterator", "Checkpoints"}, summaries.NAMES)
     scope.taken.update("dict enumerate iter next range vars zip".split())
     scope.taken.update(_kept_names(capture, program))
