@@ -201,7 +201,7 @@ def convert(
     """
     names, scope = Names(capture.names, capture.made_on, capture.locals.values()), Scope()
     scope.taken.update({"tf", "np", "ARRAYS", "not_converted", "minimize", "Iterator", "Checkpoints"}, summaries.NAMES)
-    scope.taken.update("dict enumerate iter next range vars zip".split())
+    scope.taken.update(["dict", "enumerate", "iter", "next", "range", "vars", "zip"])
     scope.taken.update(_kept_names(capture, program))
     numbers = [e for one in (said or {}).values() for e, _ in one.numbers]
     scope.taken.update(n.id for e in numbers for n in ast.walk(e) if isinstance(n, ast.Name))
@@ -255,7 +255,9 @@ def _kept_names(capture: Capture, program: Path) -> set[str]:
             inside = range(node.body[0].lineno, (node.end_lineno or 0) + 1)
             found.update([node.name] if not lines.isdisjoint(inside) else ())
     used = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
-    own = {n.id for n in used if isinstance(n.ctx, ast.Store)} | {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
+    own = {n.id for n in used if isinstance(n.ctx, ast.Store)} | {
+        n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)
+    }
     return found | ({n.id for n in used} & vars(builtins).keys() - own)
 
 

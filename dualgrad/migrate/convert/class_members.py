@@ -134,7 +134,11 @@ class _Owner:
                 users.setdefault(name, []).append(node)
         kept = {name: node for name, node in units.items() if name in users}
         while True:
-            inside = [self.node, *kept.values(), *(n for n in self.slots if names_in(n)[0] & units.keys() <= kept.keys())]
+            inside = [
+                self.node,
+                *kept.values(),
+                *(n for n in self.slots if names_in(n)[0] & units.keys() <= kept.keys()),
+            ]
             out = {
                 n for n, node in kept.items() if any(u not in inside for g in _gives(node) for u in users.get(g, ()))
             }

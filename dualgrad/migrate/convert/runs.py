@@ -270,7 +270,9 @@ class Runs(Expressions):
     def _wholes(self, node: ast.expr) -> list[ast.expr]:
         """Attributes and elements of what an expression gives, the last of all first, and itself."""
         found = [node]
-        while isinstance(above := self._above.get(found[0]), (ast.Attribute, ast.Subscript)) and above.value is found[0]:
+        while (
+            isinstance(above := self._above.get(found[0]), (ast.Attribute, ast.Subscript)) and above.value is found[0]
+        ):
             found.insert(0, above)
         return found
 
