@@ -29,7 +29,7 @@ from dualgrad.migrate.convert.repetition import in_a_loop
 from dualgrad.migrate.convert.shortening import Function, Shortening
 from dualgrad.migrate.convert.sizes import Said
 from dualgrad.migrate.convert.spelling import path
-from dualgrad.migrate.convert.tidying import merged, tidied
+from dualgrad.migrate.convert.tidying import merged, reuse_names, tidied
 from dualgrad.platform import progress
 from engine.core.dtypes import DType, float32, int32
 from engine.core.operands import Operation
@@ -646,6 +646,7 @@ class Module:
         leave_to_callees(self.functions)
         for function in self.functions:
             convert_in_place(function, _length)
+            function.statements = reuse_names(function.statements, [name for name, _ in function.parameters])
         drawn = any(draw.graph is self.graph for draw in self.capture.draws) or self.takes
         seeding = [self._seeding(self.graph.seed)] if drawn and self.graph.seed is not None else []
         # where initializers run as the program's own lines say, what is drawn here does not count
