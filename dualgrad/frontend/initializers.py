@@ -183,8 +183,8 @@ class VarianceScaling(Initializer):
         made._axes = inputs, outputs
         return made
 
-    def values(self, shape: tuple[int, ...], dtype: Any) -> Operand:
-        """Drawn from the front end's generator."""
+    def spread(self, shape: tuple[int, ...]) -> float:
+        """The bound of what is drawn for a shape, or its standard deviation before it is cut off."""
         whole = self._whole or shape
         fan_in, fan_out = (
             fans(whole) if self._axes is None else (math.prod(whole[i] for i in axes) for axes in self._axes)
@@ -192,12 +192,16 @@ class VarianceScaling(Initializer):
         n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         variance = self.scale / max(1.0, n)
         if self.distribution == "uniform":
-            limit = math.sqrt(3 * variance)
-            return self.source.uniform(shape, -limit, limit, dtype=dtype, seed=self._own_seed)
-        if self.distribution == "untruncated_normal":
-            return self.source.normal(shape, 0.0, math.sqrt(variance), dtype=dtype, seed=self._own_seed)
-        stddev = math.sqrt(variance) / _TRUNCATED_STD
-        return self.source.truncated_normal(shape, 0.0, stddev, dtype=dtype, seed=self._own_seed)
+            return math.sqrt(3 * variance)
+        return math.sqrt(variance) / (1 if self.distribution == "untruncated_normal" else _TRUNCATED_STD)
+
+    def values(self, shape: tuple[int, ...], dtype: Any) -> Operand:
+        """Drawn from the front end's generator."""
+        spread = self.spread(shape)
+        if self.distribution == "uniform":
+            return self.source.uniform(shape, -spread, spread, dtype=dtype, seed=self._own_seed)
+        draw = self.source.normal if self.distribution == "untruncated_normal" else self.source.truncated_normal
+        return draw(shape, 0.0, spread, dtype=dtype, seed=self._own_seed)
 
 
 def fans(shape: tuple[int, ...]) -> tuple[float, float]:

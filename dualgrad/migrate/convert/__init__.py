@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import builtins
 import json
 import re
 import sys
@@ -198,10 +199,9 @@ def convert(
     said : dict, optional
         By line, statements whose numbers are said in names of the program.
     """
-    names, scope = Names(capture.names, capture.made_on), Scope()
-    scope.taken.update(
-        {"tf", "np", "ARRAYS", "not_converted", "zip", "minimize", "Iterator", "Checkpoints", *summaries.NAMES}
-    )
+    names, scope = Names(capture.names, capture.made_on, capture.locals.values()), Scope()
+    scope.taken.update({"tf", "np", "ARRAYS", "not_converted", "minimize", "Iterator", "Checkpoints"}, summaries.NAMES)
+    scope.taken.update(["dict", "enumerate", "iter", "next", "range", "vars", "zip"])
     scope.taken.update(_kept_names(capture, program))
     numbers = [e for one in (said or {}).values() for e, _ in one.numbers]
     scope.taken.update(n.id for e in numbers for n in ast.walk(e) if isinstance(n, ast.Name))
@@ -245,7 +245,7 @@ def convert(
 
 
 def _kept_names(capture: Capture, program: Path) -> set[str]:
-    """The names of the program that stay: of functions and classes from which a session was run, and of objects."""
+    """The names of the program that stay: of functions and classes that run a session, of objects, and of Python."""
     lines = {line for run in capture.runs.values() for file, line in run.within if Path(file) == program}
     tree = ast.parse(program.read_bytes())
     methods = {inner for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for inner in node.body}
@@ -254,7 +254,11 @@ def _kept_names(capture: Capture, program: Path) -> set[str]:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node not in methods:
             inside = range(node.body[0].lineno, (node.end_lineno or 0) + 1)
             found.update([node.name] if not lines.isdisjoint(inside) else ())
-    return found
+    used = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
+    own = {n.id for n in used if isinstance(n.ctx, ast.Store)} | {
+        n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)
+    }
+    return found | ({n.id for n in used} & vars(builtins).keys() - own)
 
 
 def _savers(
@@ -331,7 +335,7 @@ def convert_program(
     whole: bool = True,
     to: str = "tape",
     home: Path | None = None,
-) -> tuple[int, Conversion]:
+) -> Conversion:
     """Run a program and convert it.
 
     Parameters
@@ -350,22 +354,22 @@ def convert_program(
 
     Returns
     -------
-    code : int
-        The exit code of the program.
-    conversion : Conversion
+    Conversion
 
     Raises
     ------
     Unsafe
-        If the program needs what that library has not.
+        If the program fails, or needs what that library has not.
     """
     program = Path(program)
     with capturing(provenance.words_in(program)) as capture, noting(program, capture.note_locals) as notes:
         code = watch.watch_program(program, arguments or [], lambda run: progress.step("running the program"), api)
+    if code:
+        raise Unsafe(f"the program ends with exit code {code}, so that nothing is written")
     capture.names = dict(vars(sys.modules["__main__"]))
     notes.locals, notes.objects = capture.locals, capture.objects
     progress.say("writing tape code")
-    keeps = whole and code == 0 and TARGETS[to].whole
+    keeps = whole and TARGETS[to].whole
     origins = origins_of(program, capture) if keeps else None
     conversion = convert(capture, program, origins)
     if keeps:
@@ -381,7 +385,7 @@ def convert_program(
         conversion = convert(capture, program)
         add_program(conversion, program, arguments or [], notes, capture, home)
     retarget(conversion, to)
-    return code, conversion
+    return conversion
 
 
 def origins_of(program: Path, capture: Capture) -> Origins | None:
@@ -392,7 +396,7 @@ def origins_of(program: Path, capture: Capture) -> Origins | None:
     return None
 
 
-def convert_file(file: str | Path, arguments: list[str], **options: Any) -> tuple[int, Conversion]:
+def convert_file(file: str | Path, arguments: list[str], **options: Any) -> Conversion:
     """The same for a file that may be a notebook, or no Python, and for a folder with the modules of a program.
 
     Raises
@@ -405,18 +409,18 @@ def convert_file(file: str | Path, arguments: list[str], **options: Any) -> tupl
         return _convert_folder(program_modules.entry_of(file), arguments, **options)
     if not notebooks.is_notebook(file):
         ast.parse(file.read_bytes())
-        code, conversion = convert_program(file, arguments, **options)
-        return code, _of_module(file, arguments, conversion, file.parent, options.get("to", "tape"))
+        conversion = convert_program(file, arguments, **options)
+        return _of_module(file, arguments, conversion, file.parent, options.get("to", "tape"))
     with tempfile.TemporaryDirectory() as folder:
         program = notebooks.as_program(file, folder)
         ast.parse(program.read_bytes())
         sys.path.insert(1, str(file.parent.resolve()))  # as Jupyter does
-        code, conversion = convert_program(program, arguments, home=file.parent, **options)
+        conversion = convert_program(program, arguments, home=file.parent, **options)
     conversion.cells = notebooks.read_cells(file)
-    return code, conversion
+    return conversion
 
 
-def _convert_folder(entry: Path, arguments: list[str], **options: Any) -> tuple[int, Conversion]:
+def _convert_folder(entry: Path, arguments: list[str], **options: Any) -> Conversion:
     """The same for a program of several modules, of which this one is run."""
     whole = program_modules.join_modules(entry)
     with tempfile.TemporaryDirectory() as folder:
@@ -424,11 +428,11 @@ def _convert_folder(entry: Path, arguments: list[str], **options: Any) -> tuple[
         program.write_text(whole.text, encoding="utf-8")
         ast.parse(program.read_bytes())
         sys.path.insert(1, str(entry.parent.resolve()))
-        code, conversion = convert_program(program, arguments, home=entry.parent, **options)
+        conversion = convert_program(program, arguments, home=entry.parent, **options)
         conversion = _of_module(program, arguments, conversion, entry.parent, options.get("to", "tape"))
     conversion.text = whole.with_original_lines(conversion.text, entry.name)
     conversion.entry = entry.name
-    return code, conversion
+    return conversion
 
 
 def _of_module(file: Path, arguments: list[str], conversion: Conversion, home: Path, to: str = "tape") -> Conversion:
@@ -529,7 +533,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(given: argparse.Namespace) -> int:
-    """Convert the program; give its exit code."""
+    """Convert the program; 2 if that cannot be."""
     try:
         settled(given, *OUTPUT)
     except ValueError as error:
@@ -540,7 +544,7 @@ def main(given: argparse.Namespace) -> int:
         return 2
     try:
         with progress.progress("dualgrad convert"):
-            code, conversion = convert_file(given.program, given.arguments, whole=not given.functions, to=given.to)
+            conversion = convert_file(given.program, given.arguments, whole=not given.functions, to=given.to)
         host_program.checked(conversion.text)
     except (SyntaxError, ValueError, Unsafe) as error:
         where = f"line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
@@ -556,7 +560,7 @@ def main(given: argparse.Namespace) -> int:
         said = f"{said} alone: {conversion.map['why']}"
     beside = ", ".join(map(str, further))
     print(f"dualgrad convert: wrote {module}: {said}; and beside it {beside}", file=sys.stderr)  # noqa: T201
-    return code
+    return 0
 
 
 def is_unread(error: Exception) -> bool:

@@ -115,6 +115,7 @@ class _Owner:
         methods = [n for n in self.node.body if isinstance(n, ast.FunctionDef)]
         self.start = next((n for n in methods if n.name == "__init__"), None)
         self.units: dict[str, ast.stmt] = {}
+        self.slots = [n for n in self.tree.body if isinstance(n, ast.Expr) and ".create_slots(" in ast.unparse(n)]
         plain = not self.node.bases or [ast.unparse(b) for b in self.node.bases] == ["object"]
         if self.start is None or not plain or seen.constructor(kind) is None:
             return
@@ -133,7 +134,11 @@ class _Owner:
                 users.setdefault(name, []).append(node)
         kept = {name: node for name, node in units.items() if name in users}
         while True:
-            inside = [self.node, *kept.values()]
+            inside = [
+                self.node,
+                *kept.values(),
+                *(n for n in self.slots if names_in(n)[0] & units.keys() <= kept.keys()),
+            ]
             out = {
                 n for n, node in kept.items() if any(u not in inside for g in _gives(node) for u in users.get(g, ()))
             }
@@ -146,7 +151,7 @@ class _Owner:
         """Whether nothing is drawn or set between what moves, and something of it is used by the class itself."""
         moved = [i for i, n in enumerate(self.tree.body) if n in self.units.values() and not _is_function(n)]
         between = self.tree.body[moved[0] : moved[-1]] if moved else []
-        return bool(moved) and not any(isinstance(n, ast.Expr) for n in between)
+        return bool(moved) and not any(isinstance(n, ast.Expr) and n not in self.slots for n in between)
 
     def _loads(self, node: ast.AST) -> set[str]:
         return names_in(node)[0] & self.units.keys()
@@ -196,7 +201,7 @@ class _Owner:
         return re.sub(r"(import [^\n]*\n(?:tf\.random[^\n]*\n)?)\n*(?=class |def )", r"\1\n\n", joined)
 
     def _nodes(self) -> list[ast.stmt]:
-        return [n for n in self.tree.body if n in self.units.values()]
+        return [n for n in self.tree.body if n in self.units.values() or (n in self.slots and self._loads(n))]
 
     def _rewritten(self) -> list[str]:
         """The lines, where the methods of the class ask their object for what they use."""
@@ -212,7 +217,7 @@ class _Owner:
         """The statement of the constructor that makes a variable or an optimizer."""
         names = [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in self.renamed]
         edits: list[tuple[Any, str]] = [(n, f"{_FIRST}.{self.renamed[n.id]}") for n in names]
-        (name, *_) = _gives(node)
+        name = next(iter(_gives(node)), "")
         whole = self.seen.parameter_of(name, self.kind)
         call = getattr(node, "value", None)
         if whole:

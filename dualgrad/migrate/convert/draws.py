@@ -9,10 +9,12 @@ module draws for this operation. So is of one that has another seed of the progr
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from dualgrad.frontend.initializers import GlorotNormal, GlorotUniform
 from dualgrad.migrate.convert.items import DrawItem
 from dualgrad.migrate.convert.literals import literal, literal_of
 from dualgrad.migrate.convert.observed_run import Draw
@@ -54,6 +56,29 @@ class Streams:
 def node_of(call: Draw) -> Any:
     """The operation that draws; None if a call makes none, such as a dropout that drops nothing."""
     return next((node for node in call.graph.nodes[call.first : call.last] if draw(node)), None)
+
+
+_BY_FANS = {
+    "tf.random.uniform": ("glorot_uniform_initializer", GlorotUniform(), {"minval": -1, "maxval": 1}),
+    "tf.random.truncated_normal": ("glorot_normal_initializer", GlorotNormal(), {"stddev": 1}),
+}
+"""By a call that draws: the initializer that calls it, and its arguments as multiples of the spread for a shape."""
+
+
+def by_fans(code: ast.expr) -> ast.expr:
+    """What a variable starts with, by the initializer that says its bounds where these follow from the shape."""
+    name, made, scaled = _BY_FANS.get(ast.unparse(getattr(code, "func", code)), ("", None, {}))
+    if made is None or not isinstance(code, ast.Call) or len(code.args) != 1:
+        return code
+    given = {str(k.arg): ast.unparse(k.value) for k in code.keywords}
+    spread = made.spread(tuple(ast.literal_eval(code.args[0]))) if isinstance(code.args[0], ast.List) else math.nan
+    if any(given.pop(n, None) != repr(factor * spread) for n, factor in scaled.items()) or not given.keys() <= {
+        "seed",
+        "dtype",
+    }:
+        return code
+    kept = [k for k in code.keywords if k.arg in given]
+    return ast.Call(ast.Call(path(f"tf.compat.v1.{name}"), [], kept), code.args, [])
 
 
 class _Parameters:

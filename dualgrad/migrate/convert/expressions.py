@@ -417,9 +417,10 @@ class Expressions:
         )
 
     def _local_build(self, node: ast.Call) -> bool:
-        """Whether it calls a function of the program that only builds."""
+        """Whether it calls a function of the program that only builds; a constructor stays where its objects do."""
         local = [v.node for v in self.inference.values_of(node.func) if isinstance(v, Local)]
-        return any(self._builds(n) for n in local)
+        kinds = [self.inference.owner(n) if getattr(n, "name", "") == "__init__" else None for n in local]
+        return any(self._builds(n) if k is None else self._builds_object(k) for n, k in zip(local, kinds, strict=True))
 
     def builds_elsewhere(self, node: ast.Call) -> bool:
         """Whether it calls what another module of the program's own has, and that added to the graph."""

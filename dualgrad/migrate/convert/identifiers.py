@@ -12,6 +12,7 @@ import keyword
 import linecache
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -77,14 +78,21 @@ class Names:
     ----------
     namespace : mapping
         Global names of the program, and what they stood for in the end.
-    made_on : mapping, optional
+    made_on : mapping
         By identity of a variable, the lines of the program that led to it, the innermost first.
+    inside : iterable
+        The same of names of its functions.
     """
 
     def __init__(
-        self, namespace: Mapping[str, Any], made_on: Mapping[int, Sequence[tuple[str, int]]] | None = None
-    ) -> None:
-        self._made_on = made_on or {}
+        self, namespace: Mapping[str, Any], made_on: Mapping[int, Sequence[tuple[str, int]]],
+        inside: Iterable[Mapping[str, Any]],
+    ) -> None:  # fmt: skip
+        self._made_on = made_on
+        pairs = [(name, value) for names in inside for name, value in names.items() if isinstance(value, Symbol)]
+        self._inside = {id(value): identifier(name) for name, value in reversed(pairs)}
+        owners = {id(v): v for v in namespace.values() if _is_object(v)}.values()
+        self._attributes = Counter([*namespace, *(key for owner in owners for key in vars(owner))])
         self._given: dict[int, str] = {}
         self._elements: set[int] = set()
         self._whole: set[int] = set()
@@ -117,9 +125,9 @@ class Names:
             for key, item in value.items():
                 if isinstance(key, (str, int)):
                     self._note(f"{name}_{key}", item, depth + 1)
-        elif depth < 2 and type(value).__module__ == "__main__" and hasattr(value, "__dict__"):
+        elif depth < 2 and _is_object(value):
             for key, item in vars(value).items():
-                self._note(f"{name}_{key}", item, depth + 1)
+                self._note(key if self._attributes[key] == 1 else f"{name}_{key}", item, depth + 1)
 
     def _hold(self, name: str, values: Mapping[Any, Any]) -> None:
         """Note a list or dictionary of variables, by each of them; one that is in two of them is not held by either."""
@@ -197,7 +205,7 @@ class Names:
         """A name for a tensor, where it must have one."""
         program_name = self.given_name(x)
         own = x.node.name.rpartition("/")[2] if hasattr(x.node, "name") else x.node.op.name
-        return program_name or self.of_line(x.node) or snake(own)
+        return program_name or self.of_line(x.node) or self._inside.get(id(x)) or snake(own)
 
 
 def _without_loops(parts: Sequence[str]) -> list[str]:
@@ -206,6 +214,11 @@ def _without_loops(parts: Sequence[str]) -> list[str]:
         return list(parts)
     kept = [p for p in parts[:-1] if p not in ("rnn", "multi_rnn_cell", "bidirectional_rnn")]
     return [*[p.removeprefix("basic_").removesuffix("_cell") for p in kept], parts[-1]]
+
+
+def _is_object(value: Any) -> bool:
+    """Whether it is an object of a class of the program that has attributes."""
+    return type(value).__module__ == "__main__" and hasattr(value, "__dict__")
 
 
 def _is_unnamed(variable: Any) -> bool:

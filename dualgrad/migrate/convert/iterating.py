@@ -170,11 +170,15 @@ class Iterating:
             return False
         return node.func.attr == "get_next" and self._is(node.func.value, Iterator)
 
-    def _is_at_top(self, call: ast.Call) -> bool:
-        """Whether a statement at the top, which gives names to the element, is no more than this call."""
-        return any(isinstance(n, ast.Assign) and n.value is call for n in ast.walk(self.tree)) and not any(
-            call in ast.walk(f) for f in ast.walk(self.tree) if isinstance(f, (ast.FunctionDef, ast.Lambda))
-        )
+    def _around(self, node: ast.AST) -> list[ast.AST]:
+        """The functions around a node."""
+        kinds = (ast.FunctionDef, ast.Lambda)
+        return [f for f in ast.walk(self.tree) if isinstance(f, kinds) and f is not node and node in ast.walk(f)]
+
+    def _is_seen(self, call: ast.Call, run: ast.Call) -> bool:
+        """Whether a statement, which gives names to the element where a run sees them, is no more than this call."""
+        is_alone = any(isinstance(n, ast.Assign) and n.value is call for n in ast.walk(self.tree))
+        return is_alone and set(self._around(call)) <= set(self._around(run))
 
     def name_given(self, node: ast.stmt) -> str:
         """The name of the iterator that a statement makes and asks at once, or "return"; empty for others."""
@@ -184,20 +188,20 @@ class Iterating:
         made = call.func.value if self.takes_next(call) else call
         return self.named.get(made, "") if isinstance(node, ast.Assign) else ""
 
-    def _made_by(self, asks: ast.Call) -> ast.expr | None:
-        """The call that makes the iterator which is asked at once: it stands at the top, perhaps of a function."""
-        if self._is_at_top(asks):
+    def _made_by(self, asks: ast.Call, run: ast.Call) -> ast.expr | None:
+        """The call that makes the iterator which is asked at once: it stands where a run is, perhaps of a function."""
+        if self._is_seen(asks, run):
             return asks.func.value  # type: ignore[attr-defined]
         functions = [f for f in ast.walk(self.tree) if isinstance(f, ast.FunctionDef)]
         around = [f for f in functions if any(isinstance(n, ast.Return) and n.value is asks for n in ast.walk(f))]
         called = [c for c in self.calls if isinstance(c.func, ast.Name) and [f.name for f in around] == [c.func.id]]
-        if len(called) != 1 or not self._is_at_top(called[0]):
+        if len(called) != 1 or not self._is_seen(called[0], run):
             return None
         self.returned.add(asks)
         return called[0]
 
-    def iterator_of(self, taken: Mapping[str, Any]) -> ast.expr:
-        """The iterator of which a function is given the next element, by what the map says of it.
+    def iterator_of(self, taken: Mapping[str, Any], run: ast.Call) -> ast.expr:
+        """The iterator of which a function is given the next element where a run is, by what the map says of it.
 
         Raises
         ------
@@ -209,7 +213,8 @@ class Iterating:
         line = int(taken["line"])
         found = [n for n in self.calls if self.takes_next(n) and n.lineno <= line <= (n.end_lineno or line)]
         of: Any = found[0].func.value if len(found) == 1 else None  # type: ignore[attr-defined]
-        if of in self.found and (made := self._made_by(found[0])) is not None:
+        is_seen = isinstance(of, (ast.Name, ast.Attribute)) and set(self._around(of)) <= set(self._around(run))
+        if of is not None and not is_seen and (made := self._made_by(found[0], run)) is not None:
             # made and asked in one line, which becomes the one that makes it
             used = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name)} | set(self.named.values())
             free = (f"iterator{'_' * bool(i)}{i or ''}" for i in range(len(used) + 1))

@@ -29,7 +29,7 @@ from dualgrad.migrate.convert.repetition import in_a_loop
 from dualgrad.migrate.convert.shortening import Function, Shortening
 from dualgrad.migrate.convert.sizes import Said
 from dualgrad.migrate.convert.spelling import path
-from dualgrad.migrate.convert.tidying import merged, tidied
+from dualgrad.migrate.convert.tidying import merged, reuse_names, tidied
 from dualgrad.platform import progress
 from engine.core.dtypes import DType, float32, int32
 from engine.core.operands import Operation
@@ -290,7 +290,7 @@ class Module:
         self._restart([s.code for s in (*before, last)])
         self.top += before
         assert isinstance(last.code, ast.Return) and last.code.value is not None
-        return last.code.value
+        return draws.by_fans(last.code.value)
 
     def is_of_run(self, x: Any) -> bool:
         """Whether a tensor is an array that the program computed, and not one of a shape."""
@@ -464,8 +464,9 @@ class Module:
         for number, plan in enumerate([*helpers, *plans], 1):
             progress.say(f"writing function {number} of {len(helpers) + len(plans)}")
             self._guarded(plan)
-        for key in self._places:  # also what is used by nothing is drawn
-            if key not in self._slots:
+        saved = [id(v.handle) for saver, _ in self.capture.savers.values() for v in (saver._variables or {}).values()]
+        for key in [*self._places, *saved]:  # also what is used by nothing is drawn, and saved
+            if key in self._variables and key not in self._slots:
                 self.variable(self._variables[key].handle)
         order = {id(run): number for number, run in enumerate(runs)}
         self.functions.sort(key=lambda f: -1 if f.run is None else order[id(f.run)])
@@ -645,6 +646,7 @@ class Module:
         leave_to_callees(self.functions)
         for function in self.functions:
             convert_in_place(function, _length)
+            function.statements = reuse_names(function.statements, [name for name, _ in function.parameters])
         drawn = any(draw.graph is self.graph for draw in self.capture.draws) or self.takes
         seeding = [self._seeding(self.graph.seed)] if drawn and self.graph.seed is not None else []
         # where initializers run as the program's own lines say, what is drawn here does not count

@@ -90,9 +90,17 @@ class Planner(Runs):
             return self._planned(node)
         except Unsafe:
             self.plan, self._once, self._again = before, once, again
-            if not self._tells(node):
+            if not self._tells(node) and not self._is_unreached(node):
                 raise
             return True
+
+    def _is_unreached(self, node: ast.stmt) -> bool:
+        """Whether the run never came to a statement of a function or branch, which says so then."""
+        if not self.notes.states.keys().isdisjoint(_lines(node)) or isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            return False
+        said = f"line {node.lineno} was not reached when the program was converted: {ast.unparse(node)}"
+        self.plan.unrolled[place(node)] = [f"raise NotImplementedError({said.partition(chr(10))[0]!r})"]
+        return True
 
     def _planned(self, node: ast.stmt) -> bool:
         opened = [node.value] if isinstance(node, (ast.Assign, ast.Expr)) else []
@@ -113,6 +121,8 @@ class Planner(Runs):
         runs = [n for n in ast.walk(node) if isinstance(n, ast.Call) and self._is_run(n)]
         if self._initializes(node, runs) or self._shows_graph(node):
             return False
+        if any(extent(r) not in self.plan.calls and self._is_left(r) for r in runs) and self._is_unreached(node):
+            return True
         if self._only_shows(node):
             self.plan.said[place(node)] = self.notes.printed_by(_lines(node))
             return True
@@ -187,7 +197,9 @@ class Planner(Runs):
 
     def _acts(self, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
         """Whether it, or a function of the program that it calls, reads or writes files."""
-        for call in (n for n in ast.walk(node) if isinstance(n, ast.Call)):
+        inside = [n for s in ast.walk(node) if isinstance(s, ast.stmt) and place(s) in self.plan.unrolled
+                  for n in ast.walk(s)]  # fmt: skip
+        for call in (n for n in ast.walk(node) if isinstance(n, ast.Call) and n not in inside):
             called = [v.node for v in self.inference.values_of(call.func) if isinstance(v, Local)]
             if not called and getattr(call.func, "attr", getattr(call.func, "id", "")) in EFFECTS:
                 return True

@@ -130,8 +130,9 @@ class Runs(Expressions):
         replaced, (fetches, feed) = self.plan.calls[extent(call)], self.asked(call)
         if replaced.run or replaced.key is not None:
             for name in [n for n in ast.walk(fetches) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]:
-                text = self.facts.handles(name, self.label) if self._is_left(name) else None
-                self.plan.facts |= {extent(name): text} if text is not None else {}
+                whole = next((w for w in self._wholes(name) if self.facts.handles(w, self.label)), None)
+                if whole is not None and self._is_left(name):
+                    self.plan.facts[extent(whole)] = str(self.facts.handles(whole, self.label))
             self.carriers.follow(fetches, whole=True)
         if feed is not None and (replaced.run or replaced.named is not None):
             self.carriers.follow(feed, whole=True)
@@ -170,7 +171,7 @@ class Runs(Expressions):
         feed = self.asked(call)[1]
         if function.get("iterates"):
             return self._iterated(call, function)
-        iterators = [self.iterating.iterator_of(t) for t in function.get("taken", ()) if t["handle"] is None]
+        iterators = [self.iterating.iterator_of(t, call) for t in function.get("taken", ()) if t["handle"] is None]
         elements = {name for t in function.get("taken", ()) for name in t["names"]}
         fed = [name for name in function["fed"] if name not in elements]
         try:
@@ -224,7 +225,7 @@ class Runs(Expressions):
         kinds = function["iterates"]
         replaced = Replaced(function, [None], False)
         if "next" in kinds:
-            replaced.iterators = [self.iterating.iterator_of(taken) for taken in function["taken"]]
+            replaced.iterators = [self.iterating.iterator_of(taken, call) for taken in function["taken"]]
             return replaced
         parts = leaves_of(fetches)
         if len(parts) != len(kinds):
@@ -252,11 +253,8 @@ class Runs(Expressions):
     def _handled(self, left: Callable[[], list[ast.expr]]) -> bool:
         """Whether parts of the graph are only named, for runs to come: labels stand for them then."""
         while found := left():
-            for whole in found:
-                while (
-                    isinstance(above := self._above.get(whole), (ast.Attribute, ast.Subscript)) and above.value is whole
-                ):
-                    whole = above
+            for part in found:
+                whole = self._wholes(part)[0]
                 text = self.facts.handles(whole, self.label)
                 if text is None and isinstance(getattr(whole, "ctx", None), ast.Load):
                     held = self._value(whole)
@@ -268,6 +266,15 @@ class Runs(Expressions):
             else:
                 return False
         return True
+
+    def _wholes(self, node: ast.expr) -> list[ast.expr]:
+        """Attributes and elements of what an expression gives, the last of all first, and itself."""
+        found = [node]
+        while (
+            isinstance(above := self._above.get(found[0]), (ast.Attribute, ast.Subscript)) and above.value is found[0]
+        ):
+            found.insert(0, above)
+        return found
 
     def _unneeded(self, given: ast.expr, label: str | None) -> str:
         """``None`` where it is given to a function of the program that does not read it any more; empty otherwise."""

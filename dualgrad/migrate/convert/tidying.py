@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dualgrad.migrate.convert.literals import substituted
@@ -173,6 +173,62 @@ def _nodes(statement: Any) -> list[ast.AST]:
         todo += [s.code for s in body if not isinstance(s, ast.AST)] if isinstance(body, list) else []
         todo += ast.iter_child_nodes(node)
     return nodes
+
+
+def reuse_names(statements: Sequence[Any], parameters: Sequence[str]) -> list[Any]:
+    """Give a value the name that it has but for a number, where what had that name before is not read any more."""
+    own = [_copied(s) for s in statements]
+    fixed: set[str] = set()
+    used: dict[str, list[tuple[int, ast.Name]]] = {name: [] for name in parameters}
+    for at, atom in enumerate(_atoms(own)):
+        for n in _nodes(atom):
+            if isinstance(n, ast.Name):
+                used.setdefault(n.id, []).append((at, n))
+                opaque = isinstance(atom, ast.FunctionDef) or (_is_stored(n) and not isinstance(atom, _PLAIN))
+                fixed |= {n.id} if opaque else set()
+            fixed |= {n.arg} if isinstance(n, ast.arg) else set()
+            if isinstance(n, (ast.comprehension, ast.AugAssign)):
+                fixed |= {m.id for m in ast.walk(n.target) if isinstance(m, ast.Name)}
+    stored = {name: [at for at, n in found if _is_stored(n)] for name, found in used.items()}
+    for name in sorted((n for n, at in stored.items() if len(at) == 1), key=lambda n: stored[n]):
+        base, _, number = name.rpartition("_")
+        before = [at for at, _ in used.get(base, ())]
+        is_given = base in parameters or bool(stored.get(base))
+        if number.isdigit() and is_given and not {name, base} & fixed and max(before, default=-1) <= stored[name][0]:
+            for _, n in used[name]:
+                n.id = base
+            used[base] += used.pop(name)
+    return own
+
+
+def _is_stored(name: ast.Name) -> bool:
+    return isinstance(getattr(name, "ctx", None), ast.Store)
+
+
+def _copied(statement: Any) -> Any:
+    """A statement whose nodes are its own."""
+    made, code = copy.copy(statement), copy.copy(statement.code)
+    body = getattr(code, "body", [])
+    code.body = []
+    made.code = copy.deepcopy(code)
+    made.code.body = [_copied(s) for s in body]
+    return made
+
+
+_PLAIN = (ast.Assign, ast.AugAssign, ast.Expr, ast.Return)
+
+
+def _atoms(statements: Sequence[Any]) -> Iterator[ast.stmt]:
+    """Statements in the order in which they run, those in a with statement behind its head."""
+    for statement in statements:
+        code = statement.code
+        if isinstance(code, ast.With):
+            yield ast.Expr(
+                ast.Tuple([e for i in code.items for e in (i.context_expr, i.optional_vars) if e is not None])
+            )
+            yield from _atoms(code.body)
+        else:
+            yield code
 
 
 def merged(functions: Sequence[Any]) -> None:
