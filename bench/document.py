@@ -109,7 +109,7 @@ def _beside_peers(measured: Run) -> list[str]:
 
 
 def _problems() -> str:
-    """What each problem is, in the first words of its function's documentation."""
+    """Each problem in the first words of its function's documentation."""
     lines = [("problem", "what it computes", "derivative", "set")]
     for p in PROBLEMS.values():
         what = re.split(r"[;.](?:\s|$)", " ".join((p.function.__doc__ or "").split()))[0]
