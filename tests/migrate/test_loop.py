@@ -260,9 +260,7 @@ from graph_api import reset_default_graph
 from dualgrad.migrate.convert import convert_program
 for file in sys.argv[1:]:
     reset_default_graph()
-    code, conversion = convert_program(file)
-    assert code == 0
-    conversion.write(Path(file).with_suffix(".out.py"))
+    convert_program(file).write(Path(file).with_suffix(".out.py"))
 """
 
 

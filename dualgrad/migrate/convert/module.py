@@ -342,7 +342,7 @@ class Module:
     def _array(self, array: np.ndarray, name: str, bare: bool) -> ast.expr:
         """An array: as numbers if it is small, else from the file beside the module; `bare` if it may stay an array."""
         dtype = _dtype(array)
-        plain = dtype in (float32, int32) or array.dtype.kind in "bO"
+        plain = (dtype in (float32, int32) or array.dtype.kind in "bO") if array.size else dtype is float32
         keywords = [] if plain else [ast.keyword("dtype", literal(dtype))]
         if (
             array.size > (0 if bare and array.ndim else 1)
