@@ -34,7 +34,7 @@ with tf.Session() as sess:
 """
 REFUSED = {
     "a saver that a function uses": (
-        X + "saver = tf.train.Saver([w, tf.Variable(1.0)])\n"
+        X + "saver = tf.train.Saver([w])\n"
         "def own_save(sess):\n    return saver.export_meta_graph('m')\n"
         + TAIL
         + "    print(sess.run(y, {x: data}))\n    p = own_save(sess)\n",

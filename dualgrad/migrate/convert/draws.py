@@ -9,7 +9,6 @@ module draws for this operation. So is of one that has another seed of the progr
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -68,10 +67,12 @@ _BY_FANS = {
 def by_fans(code: ast.expr) -> ast.expr:
     """What a variable starts with, by the initializer that says its bounds where these follow from the shape."""
     name, made, scaled = _BY_FANS.get(ast.unparse(getattr(code, "func", code)), ("", None, {}))
-    if made is None or not isinstance(code, ast.Call) or len(code.args) != 1:
+    shape = getattr(code, "args", [None])[0]
+    if made is None or not isinstance(shape, ast.List) or not all(isinstance(n, ast.Constant) for n in shape.elts):
         return code
+    assert isinstance(code, ast.Call)
     given = {str(k.arg): ast.unparse(k.value) for k in code.keywords}
-    spread = made.spread(tuple(ast.literal_eval(code.args[0]))) if isinstance(code.args[0], ast.List) else math.nan
+    spread = made.spread(tuple(ast.literal_eval(shape)))
     if any(given.pop(n, None) != repr(factor * spread) for n, factor in scaled.items()) or not given.keys() <= {
         "seed",
         "dtype",

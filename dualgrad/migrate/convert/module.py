@@ -646,7 +646,7 @@ class Module:
         leave_to_callees(self.functions)
         for function in self.functions:
             convert_in_place(function, _length)
-            function.statements = reuse_names(function.statements, [name for name, _ in function.parameters])
+        reuse_names(self.functions)
         drawn = any(draw.graph is self.graph for draw in self.capture.draws) or self.takes
         seeding = [self._seeding(self.graph.seed)] if drawn and self.graph.seed is not None else []
         # where initializers run as the program's own lines say, what is drawn here does not count

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dualgrad.migrate.convert.literals import substituted
@@ -31,9 +32,6 @@ def tidied(statements: list[Any], indent: int = 4) -> list[Any]:
             before = tidy.pop(at)
             statement = copy.copy(last if before.item is None else before)
             statement.code, statement.node = whole, last.node
-        if tidy and (shorter := _minimized(tidy[-1].code, statement, statements[number + 1 :])) is not None:
-            tidy.pop()
-            statement = shorter
         tidy.append(statement)
     return tidy
 
@@ -73,51 +71,6 @@ def _handed_on(before: Any, code: Any) -> ast.stmt | None:
         part = ast.Constant(names.index(code.value.id))
         return ast.Return(ast.Subscript(before.value, part, ast.Load()))
     return None
-
-
-def _minimized(before: ast.stmt, statement: Any, left: Sequence[Any]) -> Any:
-    """A step of an optimizer and the tape around a single expression before it, as one call of `minimize`."""
-    step = _step(statement.code)
-    if step is None or not isinstance(before, ast.With) or len(before.body) != 1:
-        return None
-    tape, loss, variables, call = step
-    item = before.items[0]
-    only: Any = before.body[0]
-    named = isinstance(item.optional_vars, ast.Name) and item.optional_vars.id == tape
-    if not named or ast.unparse(item.context_expr) != "tf.GradientTape()" or _assigned_name(only.code) != loss:
-        return None
-    if _count(left, loss) or _count(left, tape):
-        return None
-    nobody = ast.arguments([], [], None, [], [], None, [])
-    lazy = ast.Lambda(nobody, only.code.value)
-    listed = ast.keyword("var_list", variables)
-    shorter = copy.copy(statement)
-    shorter.code = ast.Expr(ast.Call(ast.Attribute(call.func.value, "minimize", ast.Load()), [lazy],
-                                     [*call.keywords, listed]))  # fmt: skip
-    return shorter
-
-
-def _step(code: ast.stmt) -> tuple[str, str, ast.expr, Any] | None:
-    """Of a step along a gradient the names of the tape and of the loss, the variables, and the call."""
-    call: Any = code.value if isinstance(code, ast.Expr) else None
-    if not isinstance(call, ast.Call) or not ast.unparse(call.func).endswith(".apply_gradients"):
-        return None
-    pairs = call.args[0]
-    if isinstance(pairs, ast.Call) and len(pairs.args) == 2:
-        gradient, variables = pairs.args
-        listed = variables
-    elif isinstance(pairs, ast.List) and len(pairs.elts) == 1 and isinstance(pairs.elts[0], ast.Tuple):
-        gradient, variables = pairs.elts[0].elts
-        listed = ast.List([variables], ast.Load())
-    else:
-        return None
-    if not isinstance(gradient, ast.Call) or not isinstance(gradient.func, ast.Attribute) or gradient.keywords:
-        return None
-    tape, loss = gradient.func.value, gradient.args[0]
-    same = gradient.func.attr == "gradient" and ast.unparse(gradient.args[1]) == ast.unparse(variables)
-    if not same or not isinstance(tape, ast.Name) or not isinstance(loss, ast.Name):
-        return None
-    return tape.id, loss.id, listed, call
 
 
 def _is_setting(code: ast.stmt) -> bool:
@@ -175,17 +128,24 @@ def _nodes(statement: Any) -> list[ast.AST]:
     return nodes
 
 
-def reuse_names(statements: Sequence[Any], parameters: Sequence[str]) -> list[Any]:
-    """Give a value the name that it has but for a number, where what had that name before is not read any more."""
-    own = [_copied(s) for s in statements]
+def reuse_names(functions: Sequence[Any]) -> None:
+    """Give values the names that they have but for a number, where what had that name before is not read any more."""
+    inside = [{id(n) for s in f.statements for n in _nodes(s)} for f in functions]
+    every = Counter(i for found in inside for i in found)
+    for function in functions:
+        _reuse(function.statements, [name for name, _ in function.parameters], every)
+
+
+def _reuse(statements: Sequence[Any], parameters: Sequence[str], functions: Mapping[int, int]) -> None:
+    """The same for one function; `functions` says of each node how many have it."""
     fixed: set[str] = set()
     used: dict[str, list[tuple[int, ast.Name]]] = {name: [] for name in parameters}
-    for at, atom in enumerate(_atoms(own)):
+    for at, atom in enumerate(_atoms(statements)):
         for n in _nodes(atom):
             if isinstance(n, ast.Name):
                 used.setdefault(n.id, []).append((at, n))
                 opaque = isinstance(atom, ast.FunctionDef) or (_is_stored(n) and not isinstance(atom, _PLAIN))
-                fixed |= {n.id} if opaque else set()
+                fixed |= {n.id} if opaque or functions[id(n)] > 1 else set()
             fixed |= {n.arg} if isinstance(n, ast.arg) else set()
             if isinstance(n, (ast.comprehension, ast.AugAssign)):
                 fixed |= {m.id for m in ast.walk(n.target) if isinstance(m, ast.Name)}
@@ -198,21 +158,10 @@ def reuse_names(statements: Sequence[Any], parameters: Sequence[str]) -> list[An
             for _, n in used[name]:
                 n.id = base
             used[base] += used.pop(name)
-    return own
 
 
 def _is_stored(name: ast.Name) -> bool:
     return isinstance(getattr(name, "ctx", None), ast.Store)
-
-
-def _copied(statement: Any) -> Any:
-    """A statement whose nodes are its own."""
-    made, code = copy.copy(statement), copy.copy(statement.code)
-    body = getattr(code, "body", [])
-    code.body = []
-    made.code = copy.deepcopy(code)
-    made.code.body = [_copied(s) for s in body]
-    return made
 
 
 _PLAIN = (ast.Assign, ast.AugAssign, ast.Expr, ast.Return)
