@@ -177,10 +177,9 @@ class DropoutWrapper(_Wrapper):
                     "When variational_recurrent=True and input_keep_prob < 1.0, input_size must be provided"
                 )
             sizes["input"] = input_size
-        source = host.source
         self._noises = {
             what: [
-                source.uniform([1, int(n)], dtype=dtype, seed=self._own(what, i))
+                host.source.uniform([1, int(n)], dtype=dtype, seed=self._own(what, i))
                 for i, n in enumerate(nest.flatten(of))
             ]
             for what, of in sizes.items()
