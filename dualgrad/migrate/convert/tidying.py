@@ -48,44 +48,16 @@ def _joined(found: Sequence[Any], left: Sequence[Any], indent: int) -> tuple[int
 
 def _together(before: Any, code: Any, left: Sequence[Any]) -> ast.stmt | None:
     """Two statements as one, if the first only names what the second takes at once, and nobody else does."""
-    assigned = _assigned(before, code)
-    if assigned is not None:
-        return assigned
     name = _assigned_name(before)
     if name is not None and _takes(code, name) and _count(left[:1], name) == _count(left, name) == 1:
         placed: ast.stmt = substituted(code, {name: before.value})
         return placed
-    return _handed_on(before, code)
-
-
-def _handed_on(before: Any, code: Any) -> ast.stmt | None:
-    """The tuple that a call gives, returned as it is, or one part of it."""
-    target = before.targets[0] if isinstance(before, ast.Assign) else None
-    if not isinstance(target, ast.Tuple) or not isinstance(code, ast.Return) or not isinstance(before.value, ast.Call):
-        return None
-    names = [ast.unparse(e) for e in target.elts]
-    if isinstance(code.value, (ast.Tuple, ast.List)) and [ast.unparse(e) for e in code.value.elts] == names:
-        return ast.Return(before.value)
-    of_module = isinstance(before.value.func, ast.Name)
-    if of_module and isinstance(code.value, ast.Name) and names.count(code.value.id) == 1 and code.value.id != "_":
-        part = ast.Constant(names.index(code.value.id))
-        return ast.Return(ast.Subscript(before.value, part, ast.Load()))
     return None
 
 
 def _is_setting(code: ast.stmt) -> bool:
     """Whether a statement sets a hyperparameter of an optimizer."""
     return isinstance(code, ast.Assign) and isinstance(code.targets[0], ast.Attribute)
-
-
-def _assigned(before: ast.stmt, code: ast.stmt) -> ast.stmt | None:
-    """The statement that returns the value of a variable that has just been assigned to."""
-    if not isinstance(code, ast.Return) or not isinstance(before, ast.Expr) or code.value is None:
-        return None
-    target, _, rest = ast.unparse(before).partition(".assign(")
-    if not rest or ast.unparse(code.value) != f"{target}.read_value()":
-        return None
-    return ast.Return(ast.Call(ast.Attribute(before.value, "read_value", ast.Load()), [], []))
 
 
 def _assigned_name(code: ast.stmt) -> str | None:
