@@ -307,7 +307,8 @@ class Module:
         if id(x) in self._code:
             return ast.Name(self._code[id(x)])
         array = np.asarray(x.node.params["value"])
-        origin = self._origins.origin_of(x) if self._origins is not None and (is_data or self.is_of_run(x)) else None
+        looks = is_data or self.is_of_run(x) or (array.dtype.kind == "f" and data(array) is None)
+        origin = self._origins.origin_of(x) if self._origins is not None and looks else None
         if origin is not None:
             keywords = [ast.keyword("dtype", literal(_dtype(array)))] if origin.says_dtype else []
             call = ast.Call(path("tf.constant"), [origin.code], keywords)
@@ -330,7 +331,8 @@ class Module:
 
     def _constant(self, x: Any, value: ast.expr, origin: Origin | None = None) -> ast.expr:
         """The name of a constant that is made at the top."""
-        name = self.scope.free(self.names.tensor(x))
+        source = ast.unparse(origin.code) if origin is not None and self._origins.made_by(x) == "" else ""
+        name = self.scope.free(f"{source}_constant" if source.isidentifier() else self.names.tensor(x))
         self._code[id(x)] = self.constants[x.name] = name
         self.top.append(Statement(ast.Assign([ast.Name(name, ast.Store())], value), OpItem(0, node=x.node)))
         if origin is not None:

@@ -27,37 +27,21 @@ def tidied(statements: list[Any], indent: int = 4) -> list[Any]:
             statement.code.body = tidied(statement.code.body, indent + 4)
     tidy: list[Any] = []
     for number, statement in enumerate(statements):
-        while (place := _joined(tidy, [statement, *statements[number + 1 :]], indent)) is not None:
-            (at, whole), last = place, statement
-            before = tidy.pop(at)
+        while tidy and (whole := _joined(tidy[-1], [statement, *statements[number + 1 :]], indent)) is not None:
+            last, before = statement, tidy.pop()
             statement = copy.copy(last if before.item is None else before)
             statement.code, statement.node = whole, last.node
         tidy.append(statement)
     return tidy
 
 
-def _joined(found: Sequence[Any], left: Sequence[Any], indent: int) -> tuple[int, ast.stmt] | None:
-    """Which of the statements before can be a part of the first that is left, and the two as one."""
-    code, at = left[0].code, len(found) - 1
-    if at > 0 and _is_setting(found[at].code) and _takes(code, _assigned_name(found[at - 1].code)):
-        at -= 1  # a hyperparameter is set before the gradient is taken as well as after
-    whole = _together(found[at].code, code, left) if found else None
-    fits = isinstance(whole, ast.Return) or (whole is not None and indent + len(ast.unparse(whole)) <= WIDTH)
-    return (at, whole) if whole is not None and fits else None
-
-
-def _together(before: Any, code: Any, left: Sequence[Any]) -> ast.stmt | None:
-    """Two statements as one, if the first only names what the second takes at once, and nobody else does."""
-    name = _assigned_name(before)
-    if name is not None and _takes(code, name) and _count(left[:1], name) == _count(left, name) == 1:
-        placed: ast.stmt = substituted(code, {name: before.value})
-        return placed
-    return None
-
-
-def _is_setting(code: ast.stmt) -> bool:
-    """Whether a statement sets a hyperparameter of an optimizer."""
-    return isinstance(code, ast.Assign) and isinstance(code.targets[0], ast.Attribute)
+def _joined(before: Any, left: Sequence[Any], indent: int) -> ast.stmt | None:
+    """Two statements as one, if the first only names what the next takes at once, and nobody else does."""
+    name, code = _assigned_name(before.code), left[0].code
+    if name is None or not _takes(code, name) or not _count(left[:1], name) == _count(left, name) == 1:
+        return None
+    whole: ast.stmt = substituted(code, {name: before.code.value})
+    return whole if isinstance(whole, ast.Return) or indent + len(ast.unparse(whole)) <= WIDTH else None
 
 
 def _assigned_name(code: ast.stmt) -> str | None:
@@ -67,10 +51,8 @@ def _assigned_name(code: ast.stmt) -> str | None:
     return None
 
 
-def _takes(code: ast.stmt, name: str | None) -> bool:
+def _takes(code: ast.stmt, name: str) -> bool:
     """Whether a statement does nothing before it reads a name, and may be written with what the name stands for."""
-    if name is None:
-        return False
     if isinstance(code, ast.Return):
         parts = code.value.elts if isinstance(code.value, (ast.Tuple, ast.List)) else [code.value]
         first = next((p for p in parts if not isinstance(p, ast.Name) or p.id == name), None)
@@ -144,9 +126,7 @@ def _atoms(statements: Sequence[Any]) -> Iterator[ast.stmt]:
     for statement in statements:
         code = statement.code
         if isinstance(code, ast.With):
-            yield ast.Expr(
-                ast.Tuple([e for i in code.items for e in (i.context_expr, i.optional_vars) if e is not None])
-            )
+            yield ast.With(code.items, [])
             yield from _atoms(code.body)
         else:
             yield code
