@@ -23,7 +23,6 @@ from engine.core.operands import Operand
 from engine.core.variable import assign_variable, read_variable, variable_handle
 from engine.ops import dropout as dropouts
 from engine.ops import random
-from engine.ops.shape import reshape
 from graph_api.convert import convert_to_tensor, finish
 from graph_api.graphs.graph import Graph, get_default_graph
 from graph_api.graphs.tensor import Tensor
@@ -188,8 +187,6 @@ def dropout(
         raise ValueError("dropout: give either `rate` or `keep_prob`, not both")
     tensor = convert_to_tensor(x)
     dropped = rate if rate is not None else 1 - keep_prob
-    if isinstance(dropped, Tensor) and dropped.shape.ndims is None:
-        dropped = reshape(dropped, ())  # one that is fed without a shape
     kept = drawn(lambda draw: dropouts.dropout(tensor, dropped, noise_shape, draw=draw), seed, name or "dropout")
     kept.set_shape(tensor.shape)
     return kept

@@ -141,7 +141,7 @@ def test_batches_of_slices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 def test_lines_of_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = kept(tmp_path, FILES, capsys)
-    assert "tf.constant(names)" in text and "tf.io.decode_csv(reader_read_v2, [[0.0], [0.0], [0]])" in text
+    assert "tf.constant(names)" in text and "tf.io.decode_csv(value, [[0.0], [0.0], [0]])" in text
     assert "lambda name: tf.data.TextLineDataset(name).skip(1)).map(example_of).batch(5))" in text
 
 

@@ -57,9 +57,9 @@ loss = tf.reduce_mean(tf.square(tf.matmul(net.y, layer["w"]) + layer["b"]))
 runs = [net.y, [loss, tf.train.AdamOptimizer().minimize(loss)], [p.assign(p * 0.5) for p in net.params]]
 """,
         [
-            'net_params = [tf.Variable(ARRAYS["net_params_0"]), tf.Variable(tf.zeros([8]), name="bias"),',
+            'params = [tf.Variable(ARRAYS["params_0"]), tf.Variable(tf.zeros([8]), name="bias"),',
             'layer = {"w": tf.Variable(',
-            'variables = [*net_params, layer["w"], layer["b"]]',
+            'variables = [*params, layer["w"], layer["b"]]',
             'layer["w"]) + layer["b"]',
         ],
         {"tf.Variable(": 5},
@@ -72,7 +72,7 @@ runs = [tf.train.GradientDescentOptimizer(0.1).minimize(loss), loss]
 """,
         [
             'u = tf.Variable(ARRAYS["u"])  # line 5, from the run',
-            "optimizer.minimize(lambda: compute_loss(x), var_list=variables)",
+            "optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))",
         ],
         {"tf.convert_to_tensor(": 1},
     ),

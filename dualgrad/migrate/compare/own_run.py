@@ -365,6 +365,6 @@ def _as_fed(given: Any, described: Mapping[str, Any]) -> Any:
     """The array that a function is given, as the session would have taken it."""
     try:
         array = np.asarray(boxed(value(given) if isinstance(given, Variable) or hasattr(given, "_array") else given))
-        return array if array.dtype.kind in "OSU" else array.astype(as_dtype(described["dtype"]).numpy)
+        return array if array.dtype.kind in "SU" else array.astype(as_dtype(described["dtype"]).numpy)
     except (TypeError, ValueError):
         return None

@@ -8,7 +8,6 @@ An argument of the constructor that was an optimizer's hyperparameter is one aga
 from __future__ import annotations
 
 import ast
-import keyword
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -73,16 +72,15 @@ class ProgramObjects:
         found = [f for n in own for f in n.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"]
         return found[0] if len(own) == len(found) == 1 and self.notes.called[found[0].lineno] == 1 else None
 
-    def object_of(self, kind: str) -> tuple[str, Any]:
-        """The only object of a class, and the name by which the program knew it; of one within a function, none."""
-        known = [*self.names.items(), *(pair for names in self.notes.locals.values() for pair in names.items())]
-        found = [(name, x) for name, x in known if type(x).__name__ == kind and name != _FIRST]
-        return found[0] if found else ("", None)
+    def object_of(self, kind: str) -> Any:
+        """The only object of a class; None if there is none."""
+        known = [*self.names.values(), *(x for names in self.notes.locals.values() for x in names.values())]
+        return next((x for x in known if type(x).__name__ == kind), None)
 
     def argument(self, optimizer: str, kind: str, keyword: str) -> str:
         """The expression that the program gave an optimizer, if a constructor can say it; empty if not."""
         _, made = self.optimizers.get(optimizer, (None, None))
-        start, (_, own) = self.constructor(kind), self.object_of(kind)
+        start, own = self.constructor(kind), self.object_of(kind)
         if made is None or start is None:
             return ""
         for call in (n for n in ast.walk(self.tree) if isinstance(n, ast.Call) and _covers(n, made.line)):
@@ -123,7 +121,6 @@ class _Owner:
         self.units = self._alone(units)
         if any(_first(m) != _FIRST or m.decorator_list for m in methods if self._loads(m)) or not self._in_order():
             self.units = {}
-        self.object, _ = seen.object_of(kind)
         self.renamed = self._named()
 
     def _alone(self, units: dict[str, ast.stmt]) -> dict[str, ast.stmt]:
@@ -162,19 +159,11 @@ class _Owner:
         taken = {n.attr if isinstance(n, ast.Attribute) else n.name for n in every}
         renamed: dict[str, str] = {}
         for name in self.units:
-            wanted = self._short(name)
-            bare = re.sub(r"_\d+$", "", wanted) if wanted.startswith(("variables_", "optimizer_")) else wanted
-            wanted = next(n for n in (bare, wanted, name, f"{name}_", f"{name}_2") if n not in taken)
+            bare = re.sub(r"_\d+$", "", name) if name.startswith(("variables_", "optimizer_")) else name
+            wanted = next(n for n in (bare, name, f"{name}_", f"{name}_2") if n not in taken)
             taken.add(wanted)
             renamed[name] = wanted
         return renamed
-
-    def _short(self, name: str) -> str:
-        """A name without that of the object, or of the class, before what it says."""
-        shorter = name
-        for own in filter(None, (self.object, self.kind, snake(self.kind))):
-            shorter = re.sub(rf"(^|_){re.escape(own)}_(?=[A-Za-z])", r"\1", shorter)
-        return shorter if shorter.isidentifier() and not keyword.iskeyword(shorter) else name
 
     # ---- the text ----------------------------------------------------------------------------------------------------
 
@@ -251,28 +240,10 @@ class _Owner:
     def _method(self, node: ast.stmt, depth: int) -> list[str]:
         """The method that a function becomes."""
         assert isinstance(node, ast.FunctionDef)
-        inside = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} | {a.arg for a in _arguments(node)}
-        top = {g for n in self.tree.body for g in _gives(n)}
-        local = {} if self._is_fed_by_name(node) else {name: self._short(name) for name in inside - top}
-        local = {a: b for a, b in local.items() if a != b and b not in inside | top | {_FIRST, "tf", "np"}}
-        local = {a: b for a, b in local.items() if list(local.values()).count(b) == 1}
-        edits: list[tuple[Any, str]] = list(self._asked(node))
-        edits += [(n, local[n.id]) for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in local]
-        edits += [(a, local[a.arg]) for a in _arguments(node) if a.arg in local]
-        lines = _replaced(self.lines, edits)[node.lineno - 1 : node.end_lineno]
+        lines = _replaced(self.lines, list(self._asked(node)))[node.lineno - 1 : node.end_lineno]
         head = f"def {self.renamed[node.name]}({_FIRST}" + ", " * bool(_arguments(node))
         lines[0] = lines[0].replace(f"def {node.name}(", head, 1)
-        self._parameters = {**getattr(self, "_parameters", {}), node.name: local}
         return _reprinted(lines, depth)
-
-    def _is_fed_by_name(self, node: ast.FunctionDef) -> bool:
-        """Whether calls give its arguments by name, or by a dictionary of names."""
-        calls = [n for n in ast.walk(self.tree) if isinstance(n, ast.Call) and getattr(n.func, "id", "") == node.name]
-        tables = [n for n in ast.walk(self.tree) if isinstance(n, ast.Dict)
-                  and any(getattr(v, "id", "") == node.name for v in n.values)]  # fmt: skip
-        own = {a.arg for a in _arguments(node)}
-        starred = any(k.arg is None or k.arg in own for call in calls for k in call.keywords)
-        return bool(tables) or starred
 
     def _constructor(self, own: list[str], made: list[str], computed: list[str], depth: int) -> list[str]:
         """The body of the constructor, with what it makes now."""
@@ -323,13 +294,11 @@ class _Owner:
         return found
 
     def _function(self, function: dict[str, Any], moved: Callable[[str], str]) -> dict[str, Any]:
-        local = self._parameters.get(function["name"], {}) if hasattr(self, "_parameters") else {}
         found = {**function, "values": [moved(v) for v in function["values"]]}
         if "variables" in function:
             found["variables"] = {name: moved(code) for name, code in function["variables"].items()}
         if function["name"] is not None:
             found["name"] = moved(function["name"])
-            found["feeds"] = {local.get(p, p): x for p, x in function["feeds"].items()}
         return found
 
 

@@ -9,12 +9,11 @@ module draws for this operation. So is of one that has another seed of the progr
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from dualgrad.frontend.initializers import GlorotNormal, GlorotUniform
+from dualgrad.frontend.initializers import GlorotUniform
 from dualgrad.migrate.convert.items import DrawItem
 from dualgrad.migrate.convert.literals import literal, literal_of
 from dualgrad.migrate.convert.observed_run import Draw
@@ -58,27 +57,18 @@ def node_of(call: Draw) -> Any:
     return next((node for node in call.graph.nodes[call.first : call.last] if draw(node)), None)
 
 
-_BY_FANS = {
-    "tf.random.uniform": ("glorot_uniform_initializer", GlorotUniform(), {"minval": -1, "maxval": 1}),
-    "tf.random.truncated_normal": ("glorot_normal_initializer", GlorotNormal(), {"stddev": 1}),
-}
-"""By a call that draws: the initializer that calls it, and its arguments as multiples of the spread for a shape."""
-
-
 def by_fans(code: ast.expr) -> ast.expr:
     """What a variable starts with, by the initializer that says its bounds where these follow from the shape."""
-    name, made, scaled = _BY_FANS.get(ast.unparse(getattr(code, "func", code)), ("", None, {}))
-    if made is None or not isinstance(code, ast.Call) or len(code.args) != 1:
+    shape = getattr(code, "args", [None])[0]
+    if not isinstance(shape, ast.List) or not all(isinstance(n, ast.Constant) for n in shape.elts):
         return code
-    given = {str(k.arg): ast.unparse(k.value) for k in code.keywords}
-    spread = made.spread(tuple(ast.literal_eval(code.args[0]))) if isinstance(code.args[0], ast.List) else math.nan
-    if any(given.pop(n, None) != repr(factor * spread) for n, factor in scaled.items()) or not given.keys() <= {
-        "seed",
-        "dtype",
-    }:
+    assert isinstance(code, ast.Call)
+    given = {str(k.arg): ast.unparse(k.value) for k in code.keywords if k.arg not in ("seed", "dtype")}
+    spread = GlorotUniform().spread(tuple(ast.literal_eval(shape)))
+    if ast.unparse(code.func) != "tf.random.uniform" or given != {"minval": repr(-spread), "maxval": repr(spread)}:
         return code
-    kept = [k for k in code.keywords if k.arg in given]
-    return ast.Call(ast.Call(path(f"tf.compat.v1.{name}"), [], kept), code.args, [])
+    kept = [k for k in code.keywords if k.arg not in given]
+    return ast.Call(ast.Call(path("tf.compat.v1.glorot_uniform_initializer"), [], kept), code.args, [])
 
 
 class _Parameters:

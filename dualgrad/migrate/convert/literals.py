@@ -42,7 +42,7 @@ def literal_of(x: Any) -> int | float | None:
 
 def data(array: np.ndarray) -> Any:
     """A small array of numbers or strings as Python data, the shortest that give the same; else None."""
-    if array.size > LARGEST or array.size == 0 or array.ndim > 2 or array.dtype.kind not in "biufO":
+    if array.size > LARGEST or 0 in array.shape[1:] or array.ndim > 2 or array.dtype.kind not in "biufO":
         return None
     if array.dtype.kind == "f":
         if not np.isfinite(array).all():

@@ -307,7 +307,8 @@ class Module:
         if id(x) in self._code:
             return ast.Name(self._code[id(x)])
         array = np.asarray(x.node.params["value"])
-        origin = self._origins.origin_of(x) if self._origins is not None and (is_data or self.is_of_run(x)) else None
+        looks = is_data or self.is_of_run(x) or (array.dtype.kind == "f" and data(array) is None)
+        origin = self._origins.origin_of(x) if self._origins is not None and looks else None
         if origin is not None:
             keywords = [ast.keyword("dtype", literal(_dtype(array)))] if origin.says_dtype else []
             call = ast.Call(path("tf.constant"), [origin.code], keywords)
@@ -330,7 +331,8 @@ class Module:
 
     def _constant(self, x: Any, value: ast.expr, origin: Origin | None = None) -> ast.expr:
         """The name of a constant that is made at the top."""
-        name = self.scope.free(self.names.tensor(x))
+        source = ast.unparse(origin.code) if origin is not None and self._origins.made_by(x) == "" else ""
+        name = self.scope.free(f"{source}_constant" if source.isidentifier() else self.names.tensor(x))
         self._code[id(x)] = self.constants[x.name] = name
         self.top.append(Statement(ast.Assign([ast.Name(name, ast.Store())], value), OpItem(0, node=x.node)))
         if origin is not None:
@@ -342,7 +344,7 @@ class Module:
     def _array(self, array: np.ndarray, name: str, bare: bool) -> ast.expr:
         """An array: as numbers if it is small, else from the file beside the module; `bare` if it may stay an array."""
         dtype = _dtype(array)
-        plain = dtype in (float32, int32) or array.dtype.kind in "bO"
+        plain = (dtype in (float32, int32) or array.dtype.kind in "bO") if array.size else dtype is float32
         keywords = [] if plain else [ast.keyword("dtype", literal(dtype))]
         if (
             array.size > (0 if bare and array.ndim else 1)
@@ -646,7 +648,7 @@ class Module:
         leave_to_callees(self.functions)
         for function in self.functions:
             convert_in_place(function, _length)
-            function.statements = reuse_names(function.statements, [name for name, _ in function.parameters])
+        reuse_names(self.functions)
         drawn = any(draw.graph is self.graph for draw in self.capture.draws) or self.takes
         seeding = [self._seeding(self.graph.seed)] if drawn and self.graph.seed is not None else []
         # where initializers run as the program's own lines say, what is drawn here does not count

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dualgrad.migrate.convert.literals import substituted
@@ -26,113 +27,21 @@ def tidied(statements: list[Any], indent: int = 4) -> list[Any]:
             statement.code.body = tidied(statement.code.body, indent + 4)
     tidy: list[Any] = []
     for number, statement in enumerate(statements):
-        while (place := _joined(tidy, [statement, *statements[number + 1 :]], indent)) is not None:
-            (at, whole), last = place, statement
-            before = tidy.pop(at)
+        while tidy and (whole := _joined(tidy[-1], [statement, *statements[number + 1 :]], indent)) is not None:
+            last, before = statement, tidy.pop()
             statement = copy.copy(last if before.item is None else before)
             statement.code, statement.node = whole, last.node
-        if tidy and (shorter := _minimized(tidy[-1].code, statement, statements[number + 1 :])) is not None:
-            tidy.pop()
-            statement = shorter
         tidy.append(statement)
     return tidy
 
 
-def _joined(found: Sequence[Any], left: Sequence[Any], indent: int) -> tuple[int, ast.stmt] | None:
-    """Which of the statements before can be a part of the first that is left, and the two as one."""
-    code, at = left[0].code, len(found) - 1
-    if at > 0 and _is_setting(found[at].code) and _takes(code, _assigned_name(found[at - 1].code)):
-        at -= 1  # a hyperparameter is set before the gradient is taken as well as after
-    whole = _together(found[at].code, code, left) if found else None
-    fits = isinstance(whole, ast.Return) or (whole is not None and indent + len(ast.unparse(whole)) <= WIDTH)
-    return (at, whole) if whole is not None and fits else None
-
-
-def _together(before: Any, code: Any, left: Sequence[Any]) -> ast.stmt | None:
-    """Two statements as one, if the first only names what the second takes at once, and nobody else does."""
-    assigned = _assigned(before, code)
-    if assigned is not None:
-        return assigned
-    name = _assigned_name(before)
-    if name is not None and _takes(code, name) and _count(left[:1], name) == _count(left, name) == 1:
-        placed: ast.stmt = substituted(code, {name: before.value})
-        return placed
-    return _handed_on(before, code)
-
-
-def _handed_on(before: Any, code: Any) -> ast.stmt | None:
-    """The tuple that a call gives, returned as it is, or one part of it."""
-    target = before.targets[0] if isinstance(before, ast.Assign) else None
-    if not isinstance(target, ast.Tuple) or not isinstance(code, ast.Return) or not isinstance(before.value, ast.Call):
+def _joined(before: Any, left: Sequence[Any], indent: int) -> ast.stmt | None:
+    """Two statements as one, if the first only names what the next takes at once, and nobody else does."""
+    name, code = _assigned_name(before.code), left[0].code
+    if name is None or not _takes(code, name) or not _count(left[:1], name) == _count(left, name) == 1:
         return None
-    names = [ast.unparse(e) for e in target.elts]
-    if isinstance(code.value, (ast.Tuple, ast.List)) and [ast.unparse(e) for e in code.value.elts] == names:
-        return ast.Return(before.value)
-    of_module = isinstance(before.value.func, ast.Name)
-    if of_module and isinstance(code.value, ast.Name) and names.count(code.value.id) == 1 and code.value.id != "_":
-        part = ast.Constant(names.index(code.value.id))
-        return ast.Return(ast.Subscript(before.value, part, ast.Load()))
-    return None
-
-
-def _minimized(before: ast.stmt, statement: Any, left: Sequence[Any]) -> Any:
-    """A step of an optimizer and the tape around a single expression before it, as one call of `minimize`."""
-    step = _step(statement.code)
-    if step is None or not isinstance(before, ast.With) or len(before.body) != 1:
-        return None
-    tape, loss, variables, call = step
-    item = before.items[0]
-    only: Any = before.body[0]
-    named = isinstance(item.optional_vars, ast.Name) and item.optional_vars.id == tape
-    if not named or ast.unparse(item.context_expr) != "tf.GradientTape()" or _assigned_name(only.code) != loss:
-        return None
-    if _count(left, loss) or _count(left, tape):
-        return None
-    nobody = ast.arguments([], [], None, [], [], None, [])
-    lazy = ast.Lambda(nobody, only.code.value)
-    listed = ast.keyword("var_list", variables)
-    shorter = copy.copy(statement)
-    shorter.code = ast.Expr(ast.Call(ast.Attribute(call.func.value, "minimize", ast.Load()), [lazy],
-                                     [*call.keywords, listed]))  # fmt: skip
-    return shorter
-
-
-def _step(code: ast.stmt) -> tuple[str, str, ast.expr, Any] | None:
-    """Of a step along a gradient the names of the tape and of the loss, the variables, and the call."""
-    call: Any = code.value if isinstance(code, ast.Expr) else None
-    if not isinstance(call, ast.Call) or not ast.unparse(call.func).endswith(".apply_gradients"):
-        return None
-    pairs = call.args[0]
-    if isinstance(pairs, ast.Call) and len(pairs.args) == 2:
-        gradient, variables = pairs.args
-        listed = variables
-    elif isinstance(pairs, ast.List) and len(pairs.elts) == 1 and isinstance(pairs.elts[0], ast.Tuple):
-        gradient, variables = pairs.elts[0].elts
-        listed = ast.List([variables], ast.Load())
-    else:
-        return None
-    if not isinstance(gradient, ast.Call) or not isinstance(gradient.func, ast.Attribute) or gradient.keywords:
-        return None
-    tape, loss = gradient.func.value, gradient.args[0]
-    same = gradient.func.attr == "gradient" and ast.unparse(gradient.args[1]) == ast.unparse(variables)
-    if not same or not isinstance(tape, ast.Name) or not isinstance(loss, ast.Name):
-        return None
-    return tape.id, loss.id, listed, call
-
-
-def _is_setting(code: ast.stmt) -> bool:
-    """Whether a statement sets a hyperparameter of an optimizer."""
-    return isinstance(code, ast.Assign) and isinstance(code.targets[0], ast.Attribute)
-
-
-def _assigned(before: ast.stmt, code: ast.stmt) -> ast.stmt | None:
-    """The statement that returns the value of a variable that has just been assigned to."""
-    if not isinstance(code, ast.Return) or not isinstance(before, ast.Expr) or code.value is None:
-        return None
-    target, _, rest = ast.unparse(before).partition(".assign(")
-    if not rest or ast.unparse(code.value) != f"{target}.read_value()":
-        return None
-    return ast.Return(ast.Call(ast.Attribute(before.value, "read_value", ast.Load()), [], []))
+    whole: ast.stmt = substituted(code, {name: before.code.value})
+    return whole if isinstance(whole, ast.Return) or indent + len(ast.unparse(whole)) <= WIDTH else None
 
 
 def _assigned_name(code: ast.stmt) -> str | None:
@@ -142,10 +51,8 @@ def _assigned_name(code: ast.stmt) -> str | None:
     return None
 
 
-def _takes(code: ast.stmt, name: str | None) -> bool:
+def _takes(code: ast.stmt, name: str) -> bool:
     """Whether a statement does nothing before it reads a name, and may be written with what the name stands for."""
-    if name is None:
-        return False
     if isinstance(code, ast.Return):
         parts = code.value.elts if isinstance(code.value, (ast.Tuple, ast.List)) else [code.value]
         first = next((p for p in parts if not isinstance(p, ast.Name) or p.id == name), None)
@@ -175,17 +82,24 @@ def _nodes(statement: Any) -> list[ast.AST]:
     return nodes
 
 
-def reuse_names(statements: Sequence[Any], parameters: Sequence[str]) -> list[Any]:
-    """Give a value the name that it has but for a number, where what had that name before is not read any more."""
-    own = [_copied(s) for s in statements]
+def reuse_names(functions: Sequence[Any]) -> None:
+    """Give values the names that they have but for a number, where what had that name before is not read any more."""
+    inside = [{id(n) for s in f.statements for n in _nodes(s)} for f in functions]
+    every = Counter(i for found in inside for i in found)
+    for function in functions:
+        _reuse(function.statements, [name for name, _ in function.parameters], every)
+
+
+def _reuse(statements: Sequence[Any], parameters: Sequence[str], functions: Mapping[int, int]) -> None:
+    """The same for one function; `functions` says of each node how many have it."""
     fixed: set[str] = set()
     used: dict[str, list[tuple[int, ast.Name]]] = {name: [] for name in parameters}
-    for at, atom in enumerate(_atoms(own)):
+    for at, atom in enumerate(_atoms(statements)):
         for n in _nodes(atom):
             if isinstance(n, ast.Name):
                 used.setdefault(n.id, []).append((at, n))
                 opaque = isinstance(atom, ast.FunctionDef) or (_is_stored(n) and not isinstance(atom, _PLAIN))
-                fixed |= {n.id} if opaque else set()
+                fixed |= {n.id} if opaque or functions[id(n)] > 1 else set()
             fixed |= {n.arg} if isinstance(n, ast.arg) else set()
             if isinstance(n, (ast.comprehension, ast.AugAssign)):
                 fixed |= {m.id for m in ast.walk(n.target) if isinstance(m, ast.Name)}
@@ -198,21 +112,10 @@ def reuse_names(statements: Sequence[Any], parameters: Sequence[str]) -> list[An
             for _, n in used[name]:
                 n.id = base
             used[base] += used.pop(name)
-    return own
 
 
 def _is_stored(name: ast.Name) -> bool:
     return isinstance(getattr(name, "ctx", None), ast.Store)
-
-
-def _copied(statement: Any) -> Any:
-    """A statement whose nodes are its own."""
-    made, code = copy.copy(statement), copy.copy(statement.code)
-    body = getattr(code, "body", [])
-    code.body = []
-    made.code = copy.deepcopy(code)
-    made.code.body = [_copied(s) for s in body]
-    return made
 
 
 _PLAIN = (ast.Assign, ast.AugAssign, ast.Expr, ast.Return)
@@ -223,9 +126,7 @@ def _atoms(statements: Sequence[Any]) -> Iterator[ast.stmt]:
     for statement in statements:
         code = statement.code
         if isinstance(code, ast.With):
-            yield ast.Expr(
-                ast.Tuple([e for i in code.items for e in (i.context_expr, i.optional_vars) if e is not None])
-            )
+            yield ast.With(code.items, [])
             yield from _atoms(code.body)
         else:
             yield code

@@ -155,6 +155,8 @@ class DropoutWrapper(_Wrapper):
         super().__init__(cell)
         self._keep = {"input": input_keep_prob, "state": state_keep_prob, "output": output_keep_prob}
         for what, keep in self._keep.items():
+            if isinstance(keep, Value) and keep.shape.ndims is None:
+                self._keep[what] = tf.reshape(keep, ())  # one that is fed without a shape is a scalar
             if not isinstance(keep, Value) and not 0 <= float(keep) <= 1:
                 raise ValueError(f"DropoutWrapper: `{what}_keep_prob` must be between 0 and 1, got {keep}")
         if dropout_state_filter_visitor is not None and not callable(dropout_state_filter_visitor):
@@ -175,10 +177,9 @@ class DropoutWrapper(_Wrapper):
                     "When variational_recurrent=True and input_keep_prob < 1.0, input_size must be provided"
                 )
             sizes["input"] = input_size
-        source = host.source
         self._noises = {
             what: [
-                source.uniform([1, int(n)], dtype=dtype, seed=self._own(what, i))
+                host.source.uniform([1, int(n)], dtype=dtype, seed=self._own(what, i))
                 for i, n in enumerate(nest.flatten(of))
             ]
             for what, of in sizes.items()
