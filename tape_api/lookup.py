@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -196,14 +195,13 @@ class StaticVocabularyTable(_Lookup):
             raise TypeError(
                 f"Invalid `key_dtype`, expected string or int64 as in the initializer, got {self.key_dtype!r}"
             )
-        self._table = Table(entries, _bucket(len(entries), self._buckets))
+        first, count = len(entries), self._buckets
+        self._table = Table(
+            entries, lambda key: first + fingerprint64(key if isinstance(key, bytes) else str(key).encode()) % count
+        )
 
     def _size(self) -> int:
         return len(self._table.entries) + self._buckets
-
-
-def _bucket(first: int, count: int) -> Callable[[Any], int]:
-    return lambda key: first + fingerprint64(key if isinstance(key, bytes) else str(key).encode()) % count
 
 
 __all__ = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -57,30 +58,11 @@ class DType:
         """The type of the real part: ``float32`` for ``complex64``, itself for real types."""
         return {complex64: float32, complex128: float64}.get(self, self)
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """NumPy's, which NumPy asks for: ``np.zeros(3, t.dtype)``."""
-        return self.numpy
-
-    @property
-    def kind(self) -> str:
-        """NumPy's letter for the kind of type: ``f`` for floating ones."""
-        return self.numpy.kind
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes per element, by NumPy's name for it."""
-        return self.numpy.itemsize
-
-    @property
-    def type(self) -> Any:
-        """The class of NumPy's scalars."""
-        return self.numpy.type
-
-    @property
-    def size(self) -> int:
-        """Bytes per element."""
-        return self.numpy.itemsize
+    dtype: Any = property(attrgetter("numpy"), doc="NumPy's, which NumPy asks for: ``np.zeros(3, t.dtype)``.")
+    kind: Any = property(attrgetter("numpy.kind"), doc="NumPy's letter for the kind of type: ``f`` for floating ones.")
+    itemsize: Any = property(attrgetter("numpy.itemsize"), doc="Bytes per element, by NumPy's name for it.")
+    type: Any = property(attrgetter("numpy.type"), doc="The class of NumPy's scalars.")
+    size: Any = property(attrgetter("numpy.itemsize"), doc="Bytes per element.")
 
     @property
     def is_numeric(self) -> bool:
@@ -112,14 +94,12 @@ class DType:
     @property
     def min(self) -> int | float:
         """Smallest finite value; TypeError of a type without order."""
-        bound: int | float = self._bounds("minimum").min
-        return bound
+        return self._bounds("minimum").min
 
     @property
     def max(self) -> int:
         """Largest finite value; TypeError of a type without order."""
-        bound: int = self._bounds("maximum").max
-        return bound
+        return self._bounds("maximum").max
 
     @property
     def limits(self) -> tuple[int | float, int | float]:

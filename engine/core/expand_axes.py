@@ -147,10 +147,6 @@ seed_rows = replace(
 )
 
 
-def _sum_axis_abstract(x: Aval, *, position: int) -> Aval:
-    return Aval(None if x.shape is None else x.shape[:position] + x.shape[position + 1 :], x.dtype)
-
-
 def _sum_axis_vjp(ct: Any, out: Any, x: Any, *, position: int) -> Operand:
     shape = shape_of(x)
     if shape is None or shape[position] is None:
@@ -164,7 +160,9 @@ sum_axis = Op(
     module=__name__,
     args=("input",),
     kernel=lambda x, *, position: add_over(x, position),
-    abstract=_sum_axis_abstract,
+    abstract=lambda x, *, position: Aval(
+        None if x.shape is None else x.shape[:position] + x.shape[position + 1 :], x.dtype
+    ),
     vjp=(_sum_axis_vjp,),
     jvp=(lambda t, out, x, *, position: sum_axis(t, position=position),),
     batch=lambda op, size, flags, inputs, params: op(inputs[0], position=params["position"] + 1),

@@ -109,15 +109,11 @@ class TensorShape:
 
     def with_rank_at_least(self, rank: int) -> TensorShape:
         """This shape, or a ShapeError if its rank is known to be less."""
-        if self.rank is not None and self.rank < rank:
-            raise ShapeError(f"shape {self} must have rank at least {rank}")
-        return self
+        return self._being(self.rank is None or self.rank >= rank, f"must have rank at least {rank}")
 
     def with_rank_at_most(self, rank: int) -> TensorShape:
         """This shape, or a ShapeError if its rank is known to be more."""
-        if self.rank is not None and self.rank > rank:
-            raise ShapeError(f"shape {self} must have rank at most {rank}")
-        return self
+        return self._being(self.rank is None or self.rank <= rank, f"must have rank at most {rank}")
 
     def assert_same_rank(self, other: Any) -> None:
         """Raise ShapeError unless the ranks are (or may be) equal."""
@@ -132,13 +128,16 @@ class TensorShape:
 
     def assert_has_rank(self, rank: int) -> None:
         """Raise ShapeError unless the rank is (or may be) the given one."""
-        if self.rank not in (None, rank):
-            raise ShapeError(f"shape {self} must have rank {rank}")
+        self._being(self.rank in (None, rank), f"must have rank {rank}")
 
     def assert_is_fully_defined(self) -> None:
         """Raise ShapeError unless every dimension is known."""
-        if not self.is_fully_defined():
-            raise ShapeError(f"shape {self} is not fully defined")
+        self._being(self.is_fully_defined(), "is not fully defined")
+
+    def _being(self, so: bool, otherwise: str) -> TensorShape:
+        if not so:
+            raise ShapeError(f"shape {self} {otherwise}")
+        return self
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):

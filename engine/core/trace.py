@@ -337,7 +337,7 @@ def needed_nodes(
 
 def _with_known_value(op: Op, inputs: Sequence[Any], params: dict[str, Any], out: Aval) -> Aval:
     """`out`, of integers, with its contents if it is a small value computed from known ones."""
-    if out.value is not None or not inputs or op.stateful or op.multi:
+    if out.value is not None or not inputs or op.stateful or op.multi or (out.size or 0) > LARGE:
         return out
     avals = [x.aval for x in inputs]
     if out.shape is None or len(out.shape) > 1 or not all(_is_known(a) for a in avals):

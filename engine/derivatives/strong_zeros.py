@@ -47,14 +47,14 @@ Map = Callable[[Any], Any]
 class Mask:
     """A mask that is nonzero where an element was chosen: found when somebody asks, and kept.
 
-    ``find()`` is a value of the cotangent's dtype, which broadcasts to it; it may say that this is ones and zeros
+    ``find(mask)`` is a value of the cotangent's dtype, which broadcasts to it; it may say that this is ones and zeros
     (`is_binary`). `spread` maps that value, as ones and zeros, to one of the cotangent's shape; None if it has that.
     """
 
     __slots__ = ("_find", "_found", "_small", "_spread", "is_binary")
 
-    def __init__(self, find: Callable[[], Any], spread: Map | None = None) -> None:
-        self._find: Callable[[], Any] | None = find
+    def __init__(self, find: Callable[[Mask], Any], spread: Map | None = None) -> None:
+        self._find: Callable[[Mask], Any] | None = find
         self._spread = spread
         self._found: Any = None
         self._small: Any = None
@@ -63,7 +63,7 @@ class Mask:
     def found(self) -> Operand:
         """The result of `find`."""
         if self._find is not None:
-            self._found, self._find = self._find(), None
+            self._found, self._find = self._find(self), None
         return self._found
 
     def whole(self, like: Any) -> Operand:
@@ -95,8 +95,8 @@ class Choice:
         """The elements chosen of ``rule(ct)``, for a rule that moves or adds up elements; `spread` as for a `Mask`."""
         fixed, seeded = self.fixed, self.seeded
         return Choice(
-            None if fixed is None else Mask(lambda: rule(fixed.whole(ct)), spread),
-            None if seeded is None else Mask(lambda: rule(seeded.whole(ct)), spread),
+            None if fixed is None else Mask(lambda _: rule(fixed.whole(ct)), spread),
+            None if seeded is None else Mask(lambda _: rule(seeded.whole(ct)), spread),
             uniform=uniform,
         )
 
@@ -120,8 +120,8 @@ def _either(a: Mask, b: Mask, total: Any) -> Mask:
     if a is b:
         return a
     if dtype_of(total).is_complex:
-        return Mask(lambda: a.whole(total) + b.whole(total))
-    mask = Mask(lambda: maximum(a.whole(total), b.whole(total)))
+        return Mask(lambda _: a.whole(total) + b.whole(total))
+    mask = Mask(lambda _: maximum(a.whole(total), b.whole(total)))
     mask.is_binary = True
     return mask
 
@@ -144,7 +144,7 @@ def part(value: Any, choice: Choice | None, settled: bool = True) -> Any:
 def seeded(seed: Any) -> Any:
     """A cotangent or tangent to start from: what is zero in it is not asked for."""
     plain = getattr(_products, "plain", False) or (isinstance(seed, Symbol) and seed.node.op is ones_like)
-    return seed if plain or type(seed) is Zero else Part(seed, Choice(None, Mask(lambda: seed), seed), True)
+    return seed if plain or type(seed) is Zero else Part(seed, Choice(None, Mask(lambda _: seed), seed), True)
 
 
 @contextmanager
@@ -255,14 +255,13 @@ def _left(x: Any, value: Any, rule: Map, k: int | None = None) -> Choice:
     """The elements chosen of ``rule(x)``, or of its result number k: what the rule leaves of masks, and of ones."""
 
     def of(which: str) -> Mask:
-        def find() -> Any:
+        def find(mask: Mask) -> Any:
             given = _masks(x, value, which)
             found = rule(given) if k is None else rule(given)[k]
             mask.is_binary = _is_copied(found, given if type(given) is tuple else (given,))
             return found
 
-        mask = Mask(find)
-        return mask
+        return Mask(find)
 
     return Choice(of("fixed"), of("seeded") if _is_seeded(x) else None)
 
@@ -316,7 +315,7 @@ def valued(x: Any, rule: Map, fit: Map) -> Any:
     value, choice = settled(x), choice_of(x)
     fixed = None if choice is None or choice.fixed is None else choice.through(value, fit).fixed
     known = None if choice is None else choice.seeded or choice.fixed
-    mask = Mask(lambda: rule(ones_like(value) if known is None else known.whole(value)))
+    mask = Mask(lambda _: rule(ones_like(value) if known is None else known.whole(value)))
     return Part(rule(value), Choice(fixed, mask), True)
 
 

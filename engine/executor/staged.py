@@ -18,7 +18,7 @@ from engine.compiler.ir.layout import same_layout
 from engine.compiler.liveness import dying, last_uses, values_of
 from engine.compiler.passes.inplace_concat import alloc
 from engine.compiler.passes.nan_checks import SpeculationFailed, no_nan, without_choices
-from engine.core.aval import Aval
+from engine.compiler.verify import Checked
 from engine.core.eager import explained, in_own_memory
 from engine.core.operands import Operand
 from engine.executor.encoding import Fixed, table_of
@@ -43,15 +43,9 @@ _MOST_RESUMED = 8
 """After so many runs that Python carried on with, and finished, a program runs in Python for good."""
 
 
-class Runnable(Protocol):
+class Runnable(Checked, Protocol):
     """The parts of a program that are needed."""
 
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    constants: dict[int, Any]
-    instructions: list[Instruction]
-    avals: dict[int, Aval]
-    buffers: Any
     native: Any
 
     def kernel(self, instruction: Instruction) -> Callable[..., Any]:

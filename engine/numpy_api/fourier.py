@@ -146,10 +146,6 @@ def _hermitian(a: Any, s: Any, axes: Any, norm: Any) -> Any:
     return _from_half(np.conj(_complex(a)), s, axes, _SWAPPED.get(norm, norm))
 
 
-def _half_hermitian(a: Any, s: Any, axes: Any, norm: Any) -> Any:
-    return np.conj(_to_half(a, s, axes, _SWAPPED.get(norm, norm)))
-
-
 def _shifted(sign: int) -> Callable[..., Any]:
     @operands("x")
     def apply(x: Any, axes: Any = None) -> Operand:
@@ -173,7 +169,10 @@ TRANSFORMS: dict[Any, Row] = {
     np.fft.rfftn: (_of_axes(_to_half, None), "tf.signal.rfft3d"),
     np.fft.irfftn: (_of_axes(_from_half, None), "tf.signal.irfft3d"),
     np.fft.hfft: (_of_axis(_hermitian), "tf.signal.irfft"),
-    np.fft.ihfft: (_of_axis(_half_hermitian), "tf.signal.rfft"),
+    np.fft.ihfft: (
+        _of_axis(lambda a, s, axes, norm: np.conj(_to_half(a, s, axes, _SWAPPED.get(norm, norm)))),
+        "tf.signal.rfft",
+    ),
     np.fft.fftshift: (_shifted(1), "tf.roll"),
     np.fft.ifftshift: (_shifted(-1), "tf.roll"),
 }

@@ -36,7 +36,6 @@ _NUMBERS = frozenset({int, float})
 
 def _binary(op: Callable[..., Any], name: str, reflected: bool = False) -> Callable[[Value, Any], Any]:
     """A binary operator that applies `op`, converting the other operand to the tensor's dtype."""
-    as_op = op if isinstance(op, Op) else None
 
     def operator(self: Value, other: Any) -> Any:
         if type(self) is EagerTensor and type(other) in _NUMBERS and self._array.dtype.kind in "fc":
@@ -44,8 +43,6 @@ def _binary(op: Callable[..., Any], name: str, reflected: bool = False) -> Calla
             other = EagerTensor(np.asarray(other, self._array.dtype))
         if manners.enabled():
             self, other = promoted((self, other))
-        if as_op is not None and type(other) is EagerTensor and type(self) is EagerTensor:
-            return self._enter(as_op, (other, self) if reflected else (self, other), {})
         if not isinstance(other, Value):
             if not isinstance(other, _DATA) and not any(hasattr(other, a) for a in _STAND_INS):
                 sparse: Any = sys.modules.get("scipy.sparse")  # if nobody has loaded it, this is none of its matrices

@@ -89,10 +89,6 @@ def _hankel(sign: float) -> Callable[[Any, Any], Operand]:
     return apply
 
 
-def _shifted_jacobi(n: Any, p: Any, q: Any, x: Any) -> Operand:
-    return orthogonal.eval_jacobi(n, p - q, q - 1, 2 * x - 1) / scipy_special.binom(2 * n + p - 1, n)
-
-
 def _agm(a: Any, b: Any) -> Operand:
     total = a + b
     return np.pi / 4 * total / elliptic.ellipkm1(4 * (a / total) * (b / total))
@@ -144,7 +140,9 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "ellipj": _ellipj,
     "hankel1": _hankel(1.0),
     "hankel2": _hankel(-1.0),
-    "eval_sh_jacobi": _shifted_jacobi,
+    "eval_sh_jacobi": lambda n, p, q, x: (
+        orthogonal.eval_jacobi(n, p - q, q - 1, 2 * x - 1) / scipy_special.binom(2 * n + p - 1, n)
+    ),
     "gdtr": lambda a, b, x: special.igamma(b, a * x),
     "gdtrc": lambda a, b, x: special.igammac(b, a * x),
     "pdtr": lambda k, m: special.igammac(np.floor(k) + 1, m),

@@ -208,10 +208,6 @@ def entropy_of(below: Any, chosen: Any) -> Operand:
     return np.subtract(elementary.log(np.add.reduce(elementary.exp(below), axis=-1)), chosen)
 
 
-def _sparse_xent_abstract(labels: Aval, logits: Aval) -> Aval:
-    return Aval(_rows_abstract(_SPARSE, labels, logits), logits.dtype)
-
-
 def _sparse_slope(labels: Any, logits: Any, axis: int) -> Operand:
     shares = softmax_op(logits, axis=axis)
     return balanced(less_one_hot(shares, labels), shares, axis=(axis,), back=False)
@@ -220,7 +216,7 @@ def _sparse_slope(labels: Any, logits: Any, axis: int) -> Operand:
 sparse_softmax_cross_entropy_op = general(
     "sparse_softmax_cross_entropy_op",
     _sparse_xent_kernel,
-    _sparse_xent_abstract,
+    lambda labels, logits: Aval(_rows_abstract(_SPARSE, labels, logits), logits.dtype),
     vjp=(None, _Pull(_sparse_slope, 1)),
     jvp=(None, _Push(_sparse_slope)),
     batch=all_batched,

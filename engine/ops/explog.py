@@ -236,11 +236,6 @@ def _power_kernel(x: Any, y: Any) -> Operand:
     return out
 
 
-def _power_dx(out: Any, x: Any, y: Any) -> Operand:
-    # exponent 0 means a constant, also at x = 0, where 0 * 0 ** -1 would be NaN
-    return scale(y, pow(x, y - 1))
-
-
 def _power_dy(out: Any, x: Any, y: Any) -> Operand:
     zero = zeros_like(x)
     defined = not_equal(x, zero) if dtype_of(x).is_complex else greater(x, zero)
@@ -250,7 +245,8 @@ def _power_dy(out: Any, x: Any, y: Any) -> Operand:
 pow = elementwise(
     "pow",
     _power_kernel,
-    (_power_dx, _power_dy),
+    # exponent 0 means a constant, also at x = 0, where 0 * 0 ** -1 would be NaN
+    (lambda out, x, y: scale(y, pow(x, y - 1)), _power_dy),
     accepts=NUMERIC,
     static=(1,),
     doc="""``x ** y``. Derivatives: for ``y == 0`` zero in x; for ``x <= 0`` zero in y (as in TensorFlow).""",

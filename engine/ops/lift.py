@@ -130,11 +130,10 @@ _NUMBERS = frozenset({bool, int, float, complex})
 def _contains_value(x: Any) -> bool:
     if _NUMBERS.issuperset(map(type, x)):
         return False
-    return any(_contains_value(i) if isinstance(i, (list, tuple)) else _is_value(i) for i in x)
-
-
-def _is_value(x: Any) -> bool:
-    return isinstance(x, Value) or held_in(x) is not None
+    return any(
+        _contains_value(i) if isinstance(i, (list, tuple)) else isinstance(i, Value) or held_in(i) is not None
+        for i in x
+    )
 
 
 def _are_values(x: Any) -> bool:

@@ -51,11 +51,12 @@ def _positive(n: Any) -> Operand:
     return maximum(0 * n, n - _below(n))
 
 
-def _jacobi_dx(out: Any, n: Any, alpha: Any, beta: Any, x: Any) -> Operand:
-    return _positive(n) * (n + alpha + beta + 1) / 2 * eval_jacobi(_below(n), alpha + 1, beta + 1, x)
-
-
-eval_jacobi = _polynomial("jacobi", _jacobi_dx, "alpha beta", doc="Jacobi polynomial of degree n.")
+eval_jacobi = _polynomial(
+    "jacobi",
+    lambda out, n, a, b, x: _positive(n) * (n + a + b + 1) / 2 * eval_jacobi(_below(n), a + 1, b + 1, x),
+    "alpha beta",
+    doc="Jacobi polynomial of degree n.",
+)
 eval_legendre = _polynomial(
     "legendre",
     lambda out, n, x: _positive(n) * (n + 1) / 2 * eval_jacobi(_below(n), ones_like(x), ones_like(x), x),

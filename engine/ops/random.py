@@ -259,24 +259,26 @@ def _aligned(x: Any, out: Any, lead: int) -> Operand:
     return insert_axes(x, lead, len(full) - len(rank))
 
 
-def _gamma_vjp(
-    ct: Any, out: Any, shape: Any, seed: Any, counter: Any, alpha: Any, *, lead: int = 0, **_: Any
-) -> Operand:
-    return sum_to_like(ct * gamma_slope(out, _aligned(alpha, out, lead)), alpha, lead=lead, ref_lead=lead)
-
-
-def _gamma_jvp(
-    t: Any, out: Any, shape: Any, seed: Any, counter: Any, alpha: Any, *, lead: int = 0, **_: Any
-) -> Operand:
-    return _aligned(t, out, lead) * gamma_slope(out, _aligned(alpha, out, lead))
-
-
 random_gamma_op = general(
     "random_gamma_op",
     _kernel(_gamma_sampler),
     _gamma_abstract,
-    vjp=(None, None, None, _gamma_vjp),
-    jvp=(None, None, None, _gamma_jvp),
+    vjp=(
+        None,
+        None,
+        None,
+        lambda ct, out, shape, seed, counter, alpha, *, lead=0, **_: sum_to_like(
+            ct * gamma_slope(out, _aligned(alpha, out, lead)), alpha, lead=lead, ref_lead=lead
+        ),
+    ),
+    jvp=(
+        None,
+        None,
+        None,
+        lambda t, out, shape, seed, counter, alpha, *, lead=0, **_: (
+            _aligned(t, out, lead) * gamma_slope(out, _aligned(alpha, out, lead))
+        ),
+    ),
     batch=_batch,
     strict=False,
     type="RandomGamma",

@@ -239,15 +239,14 @@ def _pad_abstract(x: Aval, paddings: Aval, *, mode: str, value: Any, lead: int =
     return Aval((*x.shape[:lead], *dims), x.dtype)
 
 
-def _pad_vjp(ct: Any, out: Any, x: Any, paddings: Any, *, mode: str, value: Any, lead: int = 0) -> Operand:
-    return pad_back_op(ct, x, paddings, mode=mode, lead=lead, like_lead=lead)
-
-
 pad_op = general(
     "pad_op",
     _pad_kernel,
     _pad_abstract,
-    vjp=(_pad_vjp, None),
+    vjp=(
+        lambda ct, out, x, pads, *, mode, value, lead=0: pad_back_op(ct, x, pads, mode=mode, lead=lead, like_lead=lead),
+        None,
+    ),
     jvp=(lambda t, out, x, paddings, *, mode, value, lead=0: pad_op(t, paddings, mode=mode, value=0, lead=lead), None),
     batch=lead_param,
     type="PadV2",

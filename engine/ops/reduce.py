@@ -99,14 +99,12 @@ def _spread_batch(
     return out if flags[0] else NotBatched(out)
 
 
-def _spread_back(ct: Any, x: Any, ref: Any, *, axis: Axes, keepdims: bool, mean: bool = False, **_: int) -> Operand:
-    return (reduce_mean_op if mean else reduce_sum_op)(ct, axis=axis, keepdims=keepdims)
-
-
 spread_like_op = linear(
     "spread_like_op",
     _spread_kernel,
-    _spread_back,
+    lambda ct, x, ref, *, axis, keepdims, mean=False, **_: (reduce_mean_op if mean else reduce_sum_op)(
+        ct, axis=axis, keepdims=keepdims
+    ),
     _spread_abstract,
     _spread_batch,
     type="SpreadLike",
@@ -287,10 +285,6 @@ def reduction(
     )
 
 
-def _prod_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Operand:
-    return _reduced(x, np.multiply.reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype))  # type: ignore[call-overload]
-
-
 def _product_of_others(x: Any, axis: Axes) -> Operand:
     """For each element the product of all others it is multiplied with: exact, also if some are zero."""
     if axis is None:
@@ -392,7 +386,7 @@ exp_shares = general(
 )
 reduce_prod_op = reduction(
     "reduce_prod",
-    _prod_kernel,
+    lambda x, *, axis, keepdims: _reduced(x, np.multiply.reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype)),
     lambda out, x, axis: _product_of_others(x, axis),
     accepts=NUMERIC,
     type="Prod",

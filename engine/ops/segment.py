@@ -247,12 +247,8 @@ def _share_of_ties(out: Any, data: Any, ids: Any, *number: Any, lead: int) -> Op
     return divide_no_nan(chosen, unsegment(segment_sum_like(chosen, ids, out, lead=lead), ids, lead=lead))
 
 
-def _lowest(dtype: Any) -> np.generic | int:
-    return np.finfo(dtype).min if dtype.kind == "f" else np.iinfo(dtype).min
-
-
-def _highest(dtype: Any) -> np.generic | int:
-    return np.finfo(dtype).max if dtype.kind == "f" else np.iinfo(dtype).max
+def _limits(dtype: Any) -> Any:
+    return np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
 
 
 _product = _folding("segment_prod", np.multiply, lambda dtype: 1)
@@ -269,7 +265,10 @@ unsorted_segment_sum_op, segment_sum_op = _pair(
 )
 unsorted_segment_max_op, segment_max_op = _pair(
     "segment_max",
-    (_folding("segment_max", np.maximum, _lowest), _folding("segment_max", np.maximum, lambda dtype: 0)),
+    (
+        _folding("segment_max", np.maximum, lambda dtype: _limits(dtype).min),
+        _folding("segment_max", np.maximum, lambda dtype: 0),
+    ),
     _with_slope(_share_of_ties, either=True),
     REAL,
     "Largest elements of segments.",
@@ -277,7 +276,10 @@ unsorted_segment_max_op, segment_max_op = _pair(
 )
 unsorted_segment_min_op, segment_min_op = _pair(
     "segment_min",
-    (_folding("segment_min", np.minimum, _highest), _folding("segment_min", np.minimum, lambda dtype: 0)),
+    (
+        _folding("segment_min", np.minimum, lambda dtype: _limits(dtype).max),
+        _folding("segment_min", np.minimum, lambda dtype: 0),
+    ),
     _with_slope(_share_of_ties, either=True),
     REAL,
     "Smallest elements of segments.",

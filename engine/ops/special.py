@@ -343,14 +343,13 @@ igammac = real_elementwise(
 )
 
 
-def _igamma_grad_a_dx(out: Any, a: Any, x: Any) -> Operand:
-    return scale(gamma_density(a, x), log(x) - digamma(a))
-
-
 igamma_grad_a = real_elementwise(
     "igamma_grad_a",
     typed_kernel(tail_kernels.igamma_by_shape),
-    (no_second_derivative("igamma, igammac", "`a`", "`x`"), _igamma_grad_a_dx),
+    (
+        no_second_derivative("igamma, igammac", "`a`", "`x`"),
+        lambda out, a, x: scale(gamma_density(a, x), log(x) - digamma(a)),
+    ),
     args=("a", "x"),
     doc="Derivative of `igamma` in `a`.",
 )

@@ -83,24 +83,6 @@ class ConvergenceError(OpError, ArithmeticError):
     """A solver has not found what it was asked for, so there is nothing to differentiate. It says what it tried."""
 
 
-class OutOfRangeError(OpError):
-    """An iteration ran past its end."""
-
-    code = 11
-
-
-class CancelledError(OpError):
-    """The operation was cancelled before it finished."""
-
-    code = 1
-
-
-class NotFoundError(OpError):
-    """Something asked for by name does not exist."""
-
-    code = 5
-
-
 class DataLossError(OpError, ValueError):
     """A file is damaged: a checksum is wrong, it ends too early, or it is not what it should be. It is named."""
 
@@ -118,52 +100,30 @@ class ResourceExhaustedError(OpError, MemoryError):
         return error if isinstance(error, OpError) else cls(f"{what}: {error or 'out of memory'}")
 
 
-class AlreadyExistsError(OpError):
-    """Something to be made exists already."""
-
-    code = 6
-
-
-class AbortedError(OpError):
-    """An operation was given up. Not raised here; named for ``except`` clauses, as are those below."""
-
-    code = 10
-
-
-class DeadlineExceededError(OpError):
-    """An operation took too long."""
-
-    code = 4
-
-
-class InternalError(OpError):
-    """Something is wrong inside."""
-
-    code = 13
-
-
-class PermissionDeniedError(OpError):
-    """Something is not allowed."""
-
-    code = 7
-
-
-class UnavailableError(OpError):
-    """Something cannot be reached."""
-
-    code = 14
-
-
-class UnknownError(OpError):
-    """Something else."""
-
-    code = 2
-
-
 class UnimplementedError(OpError):
     """The op exists but not for these arguments. The message names the way out."""
 
     code = 12
+
+
+def _kind(name: str, code: int, doc: str) -> type[OpError]:
+    return type(name, (OpError,), {"code": code, "__doc__": doc, "__module__": __name__})
+
+
+AlreadyExistsError = _kind("AlreadyExistsError", ALREADY_EXISTS, "Something to be made exists already.")
+AbortedError = _kind(
+    "AbortedError",
+    ABORTED,
+    "An operation was given up. Not raised here; named for ``except`` clauses, as are those below.",
+)
+DeadlineExceededError = _kind("DeadlineExceededError", DEADLINE_EXCEEDED, "An operation took too long.")
+InternalError = _kind("InternalError", INTERNAL, "Something is wrong inside.")
+PermissionDeniedError = _kind("PermissionDeniedError", PERMISSION_DENIED, "Something is not allowed.")
+UnavailableError = _kind("UnavailableError", UNAVAILABLE, "Something cannot be reached.")
+UnknownError = _kind("UnknownError", UNKNOWN, "Something else.")
+CancelledError = _kind("CancelledError", CANCELLED, "The operation was cancelled before it finished.")
+NotFoundError = _kind("NotFoundError", NOT_FOUND, "Something asked for by name does not exist.")
+OutOfRangeError = _kind("OutOfRangeError", OUT_OF_RANGE, "An iteration ran past its end.")
 
 
 @contextmanager

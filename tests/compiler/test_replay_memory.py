@@ -31,6 +31,18 @@ def test_threads_share_compiled_walks() -> None:
     assert not failures
 
 
+def test_a_walk_leaves_nothing_to_the_collector_of_cycles() -> None:
+    gc.disable()
+    try:
+        x = values(1, 4)
+        taped(x, lambda x: tf.reduce_sum(tf.nn.relu(x[:, None] * x) @ tf.nn.relu(x[:, None])))
+        given = weakref.ref(x)
+        del x
+        assert given() is None
+    finally:
+        gc.enable()
+
+
 def test_nothing_of_a_recording_is_kept_alive() -> None:
     kept: list[Any] = []
 

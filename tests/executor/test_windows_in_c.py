@@ -53,39 +53,26 @@ def numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, specia
 
 @pytest.mark.parametrize(("space", "size", "strides", "padding", "dilations"), GEOMETRIES)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["conv", "depthwise"])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_convolutions(
-    space: Any, size: Any, strides: Any, padding: Any, dilations: Any, dtype: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng = np.random.default_rng(0)
+    name: str, space: Any, size: Any, strides: Any, padding: Any, dilations: Any, dtype: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    rng, is_whole = np.random.default_rng(0), name == "conv"
+    kernels = [getattr(conv_kernels, f"{name}{part}_kernel") for part in ("", "_data", "_filters")]
     moves = {"windows": Windows(strides, padding, dilations), "stack": 0}
-    for channels, outputs in ((1, 2), (3, 8), (17, 4), (33, 40)):
-        for special in (False, True):
-            x = numbers(rng, (3, *space, channels), dtype, special)
-            w = numbers(rng, (*size, channels, outputs), dtype, special)
-            ct = both(monkeypatch, conv_kernels.conv_kernel, x, w, **moves)
-            both(monkeypatch, conv_kernels.conv_data_kernel, np.array(x.shape), w, ct, **moves)
-            both(monkeypatch, conv_kernels.conv_filters_kernel, x, np.array(w.shape), ct, **moves)
-
-
-@pytest.mark.parametrize(("space", "size", "strides", "padding", "dilations"), GEOMETRIES)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_depthwise_convolutions(
-    space: Any, size: Any, strides: Any, padding: Any, dilations: Any, dtype: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng = np.random.default_rng(5)
-    moves = {"windows": Windows(strides, padding, dilations), "stack": 0}
-    for channels, multiplier, special in itertools.product((1, 5, 33), (1, 2, 9), (False, True)):
-        x = numbers(rng, (5, *space, channels), dtype, special)
-        w = numbers(rng, (*size, channels, multiplier), dtype, special)
-        ct = both(monkeypatch, conv_kernels.depthwise_kernel, x, w, **moves)
-        both(monkeypatch, conv_kernels.depthwise_data_kernel, np.array(x.shape), w, ct, **moves)
-        both(monkeypatch, conv_kernels.depthwise_filters_kernel, x, np.array(w.shape), ct, **moves)
+    sizes = ((1, 2), (3, 8), (17, 4), (33, 40)) if is_whole else itertools.product((1, 5, 33), (1, 2, 9))
+    for (channels, outputs), special in itertools.product(sizes, (False, True)):
+        x = numbers(rng, (3 if is_whole else 5, *space, channels), dtype, special)
+        w = numbers(rng, (*size, channels, outputs), dtype, special)
+        ct = both(monkeypatch, kernels[0], x, w, **moves)
+        both(monkeypatch, kernels[1], np.array(x.shape), w, ct, **moves)
+        both(monkeypatch, kernels[2], x, np.array(w.shape), ct, **moves)
         with monkeypatch.context() as patch:
             # two images at a time, and one that is left
-            patch.setattr(windows, "CACHE", 2 * windows.PASSES * ct[0].size)
-            both(monkeypatch, conv_kernels.depthwise_filters_kernel, x, np.array(w.shape), ct, **moves)
+            patch.setattr(windows, "CACHE", windows.CACHE if is_whole else 2 * windows.PASSES * ct[0].size)
+            both(monkeypatch, kernels[2], x, np.array(w.shape), ct, **moves)
 
 
 @pytest.mark.parametrize(("space", "size", "strides", "padding", "dilations"), GEOMETRIES)

@@ -219,17 +219,13 @@ def ulps(a: Any, b: Any) -> np.ndarray:
     if a.dtype.kind == "c":
         return np.maximum(ulps(a.real, b.real), ulps(a.imag, b.imag))
     bits = np.dtype(f"i{a.dtype.itemsize}")
-    places = [_bits_of(x).reshape(x.shape).astype(np.int64) for x in (a, b)]
+    places = [np.ascontiguousarray(x).view(bits).reshape(x.shape).astype(np.int64) for x in (a, b)]
     # negative numbers count downwards from -0, one below 0
     one, other = [np.where(p < 0, np.int64(np.iinfo(bits).min) - p - 1, p) for p in places]
     far = (one < 0) != (other < 0)
     apart = np.where(far, np.abs(one.astype(np.float64) - other), np.abs(np.where(far, 0, one - other)))
     nan = np.isnan(a), np.isnan(b)
     return np.where(nan[0] & nan[1], 0.0, np.where(nan[0] ^ nan[1], np.inf, apart))
-
-
-def _bits_of(a: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(a).view(f"i{a.dtype.itemsize}").reshape(a.shape)
 
 
 def worst(expected: Any, got: Any) -> tuple[tuple[int, ...], float | None]:

@@ -90,7 +90,7 @@ def literal(x: Any) -> ast.expr:
         x = x.item()
     if isinstance(x, DType):
         return ast.Attribute(ast.Name("tf"), x.name, ast.Load())
-    if isinstance(x, (int, float, complex)) and not isinstance(x, bool) and _is_negative(x):
+    if isinstance(x, (int, float)) and not isinstance(x, bool) and np.signbit(x):
         return ast.UnaryOp(ast.USub(), ast.Constant(-x))
     if x is None or x is Ellipsis or isinstance(x, (bool, int, float, complex, str, bytes)):
         return ast.Constant(x)
@@ -102,7 +102,3 @@ def literal(x: Any) -> ast.expr:
     if isinstance(x, tuple):
         return ast.Tuple([literal(i) for i in x], ast.Load())
     raise TypeError(f"{x!r} of type {type(x).__name__} is not plain data")
-
-
-def _is_negative(x: Any) -> bool:
-    return not isinstance(x, complex) and bool(np.signbit(x))

@@ -370,7 +370,8 @@ class _Columns:
         """The sums along short axes of a grid."""
         entries, axes = _entries(self, x, each.where), self.summed_axes(each) or ()
         rows = np.moveaxis(entries, axes, range(len(axes))).reshape(-1, x.size // math.prod([x.shape[a] for a in axes]))
-        return _ids(np.array([_total(list(row)) + 0 for row in rows.T])).reshape(self.shape(each.outputs[0]))
+        totals = [_total(list(row)) + 0 for row in rows.T]
+        return np.vectorize(lambda x: x.id, "O")(np.array(totals)).reshape(self.shape(each.outputs[0]))
 
     def repeated(self, each: Instruction) -> list[Grid]:
         """The same vectors again."""
@@ -485,10 +486,6 @@ class _Entry:
             return _Entry(work, work.one(add, (self.id, other.id), {}, self.where), self.where)
         zero = work.constant(np.zeros((), work.avals[self.id].dtype.numpy))
         return _Entry(work, work.one(add, (self.id, zero), {}, self.where), self.where)
-
-
-def _ids(entries: Grid) -> Grid:
-    return np.vectorize(lambda x: x.id, "O")(entries)
 
 
 def _entries(work: _Columns, grid: Grid, where: str) -> Grid:

@@ -39,20 +39,6 @@ class Path:
     indices of a gather); None if they are not known.
     """
 
-    __slots__ = (
-        "_known",
-        "_merged",
-        "key",
-        "live",
-        "nodes",
-        "recorded",
-        "slots",
-        "sources",
-        "targets",
-        "used",
-        "values",
-    )
-
     def __init__(
         self,
         nodes: Sequence[Node],
