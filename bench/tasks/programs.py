@@ -122,10 +122,10 @@ def constrained(library: str) -> Array:
     def circles(xp: Any, x: Any) -> Any:
         return x[::20] ** 2 + x[1::20] ** 2
 
-    x0 = np.full(200, 0.5)
+    x0 = np.full(200, 0.9)
     fun, jac, hess = _derived(library, cost, x0, "csr")
     within, *slopes = _derived(library, circles, x0, "csr")
-    inside = NonlinearConstraint(within, -np.inf, 1.0, *slopes)
+    inside = NonlinearConstraint(within, -np.inf, 1.9, *slopes)
     return minimize(fun, x0, (), "trust-constr", jac, hess, constraints=inside, options={"maxiter": 5000}).fun
 
 
