@@ -169,7 +169,7 @@ REWRITES: dict[Op, Callable[..., Any]] = {
 
 
 def rewrite_of(op: Op) -> Callable[..., Any] | None:
-    """What writes rows for an op; None if its kernel is recorded. Few programs need the table of convolutions."""
+    """The function that writes rows for an op, or None; few programs need the table of convolutions."""
     if op.module != "engine.ops.conv":
         return REWRITES.get(op)
     from engine.executor.convolutions import CONVOLUTIONS

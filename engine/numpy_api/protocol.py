@@ -385,7 +385,7 @@ def row_of(function: Any) -> Row | None:
 
 
 def _ufunc(ufunc: Any) -> Callable[..., Any] | None:
-    """What answers for a ufunc, which for one of SciPy's may be known by its name."""
+    """Our function for a ufunc, which may be given by its name if it is one of SciPy's."""
     return _UFUNCS.get(ufunc) or catalog.UFUNCS.get(ufunc if isinstance(ufunc, str) else _key(ufunc))
 
 

@@ -1,4 +1,4 @@
-"""What is loaded when it is first used: parts of SciPy, since most programs need none, and modules of ours."""
+"""Modules that are loaded when they are first used: parts of SciPy, which most programs do not need, and ours."""
 
 from __future__ import annotations
 
