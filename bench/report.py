@@ -16,6 +16,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -197,10 +198,8 @@ def jacobians(weights: list[digits.Array], x: digits.Array, seconds: float) -> t
     for group, of_inputs in GROUPS.items():
         values = (x, *weights) if of_inputs else (*weights, x)
         exact = tuple([v.astype(np.float64) for v in values])
-        sources = {"sources": 1 if of_inputs else len(weights), "dtype": np.float32, "name": "digits"}
-        problem = Problem(
-            "dense", partial(_logits, of_inputs), partial(tuple, values), partial(tuple, exact), (), **sources
-        )
+        count, logits = 1 if of_inputs else len(weights), partial(_logits, of_inputs)
+        problem = Problem("dense", logits, lambda *_: (), lambda *_: (), (), (), count, dtype=np.float32, name="digits")
         # an answer that owes us nothing
         plain = partial(_of_sources, problem, exact)
         ways = {name: partial(ours, problem, values, *how) for name, how in METHODS.items()}
@@ -256,7 +255,7 @@ def as_body(training: Training, measurements: Sequence[Measurement], examples: i
         Line("graph mode", training.losses["graph"], SKY, width=5),
         Line("tape mode", training.losses["tape"], VERMILLION, width=1.5),
     ]
-    series = {"first call": lambda m: m.first, "later calls (median)": lambda m: m.warm}
+    series = {"first call": attrgetter("first"), "later calls (median)": attrgetter("warm")}
     rows = [(f"{m.group}: {m.name}", [Dot(k, *[1e3 * of(m)] * 3) for k, of in series.items()]) for m in measurements]
     steps = [(m.name, "Adam", readable(1e3 * m.first), readable(1e3 * m.warm)) for m in training.measurements]
     return [

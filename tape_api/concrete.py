@@ -165,7 +165,8 @@ def like(function: str, argument: str, x: Any, spec: Any, how: str = "dtype") ->
     """`x` as a tensor of a function's argument, which must be as the spec says; what is no spec is bound."""
     if not isinstance(spec, TensorSpec):
         return spec
-    tensor = x.read_value() if isinstance(x, Variable) else convert_to_tensor(x, **{how: spec.dtype})
+    kind: dict[str, Any] = {how: spec.dtype}
+    tensor = x.read_value() if isinstance(x, Variable) else convert_to_tensor(x, **kind)
     if tensor.dtype is not spec.dtype or not spec.shape.is_compatible_with(tensor.shape):
         raise TypeError(
             f"{function}: argument `{argument}` must be like {spec}, got shape {tensor.shape} and dtype "

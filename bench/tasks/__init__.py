@@ -26,7 +26,7 @@ from bench.tasks.programs import BY_HAND, DIGITS, OURS, SCIPY
 from bench.text import DASH, as_markdown, duration, times
 
 HERE = Path(__file__).resolve().parent
-HEAD = ("task", "ours", "others", "the best other / ours")
+HEAD: tuple[str, ...] = ("task", "ours", "others", "the best other / ours")
 INSTALLED = {OURS: "tape_api", BY_HAND: "scipy", SCIPY: "scipy", "JAX": "jax", "TensorFlow": "tensorflow"}
 INSTALLED |= {"scikit-learn": "sklearn"}
 TASKS: dict[str, tuple[str, float, tuple[str, ...]]] = {

@@ -66,7 +66,7 @@ def _minimized(library: str, loss: Callable[..., Any], x0: Array, **options: Any
     return minimize(fun, x0, jac=library != SCIPY, method="L-BFGS-B", options={"maxfun": 10**6, **options})
 
 
-def _derived(library: str, f: Callable[..., Any], x0: Array, format: str = "dense") -> tuple[Any, Any, Any]:
+def _derived(library: str, f: Callable[..., Any], x0: Array, format: Any = "dense") -> tuple[Any, Any, Any]:
     """A function of a vector, its Jacobian or gradient, and its Hessian, of a vector that of a weighted sum."""
     g = partial(f, np)
     if library == OURS:
@@ -143,7 +143,8 @@ def brusselator(library: str) -> Array:
         du, dv = (0.02 * (n + 1) ** 2 * (w[2:] - 2.0 * w[1:-1] + w[:-2]) for w in (us, vs))
         return xp.concatenate([1.0 + u * u * v - 4.0 * u + du, 3.0 * u - u * u * v + dv])
 
-    fun, how = partial(slope, np), {}
+    fun: Any = partial(slope, np)
+    how = {}
     if library == BY_HAND:
         from scipy.sparse import bmat, diags, eye
 
