@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from bench import ablation, cluster, compare, document, growth, here, run, suite
+from bench import ablation, cluster, compare, document, growth, here, run, suite, tasks
 from bench.gradbench import protocol
 from bench.results import NotABenchmark
 
@@ -19,6 +19,7 @@ COMMANDS = {
     "cluster": (cluster, "say what derivatives over shards take with processes, and would with more"),
     "here": (here, "say in about a minute what this machine takes for elementary functions and for six problems"),
     "growth": (growth, "fit time and memory of starts, first calls and files to the size, beside other libraries"),
+    "tasks": (tasks, "time whole tasks as processes beside what people would take instead; answers have to agree"),
     "ablate": (ablation, "say what each pass and the native executor are good for"),
 }
 

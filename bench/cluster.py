@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import tape_api as tf
-from bench.measure import interleaved
+from bench.calibrate import best_of
 from dualgrad import cluster
 
 SIZE, ROWS = 200, 20_000
@@ -47,18 +47,13 @@ def run(options: argparse.Namespace) -> int:
     here = cluster.over(function, shards)
     print("| derivative | workers | ms | the model says |\n|---|--:|--:|--:|")
     for name, call in CALLS.items():
-        print(f"| {name} | this process | {1e3 * _least(partial(call, here, x)):.1f} | |")
+        print(f"| {name} | this process | {1e3 * best_of(partial(call, here, x), 1, 0.1):.1f} | |")
         for count in range(1, options.workers + 1):
             expected = cluster.predicted(here, (count,)).seconds[0]
             with ProcessPoolExecutor(count) as pool:
                 there = cluster.over(function, shards, pool)
-                took = _least(partial(call, there, x))
+                took = best_of(partial(call, there, x), 1, 0.1)
                 np.testing.assert_array_equal(call(there, x)[-1], call(here, x)[-1])
             print(f"| {name} | {count} | {1e3 * took:.1f} | {1e3 * expected:.1f} |")
     print(f"\n{cluster.predicted(here)}")
     return 0
-
-
-def _least(call: Callable[[], Any]) -> float:
-    """The least time of ten calls, after those that may send data."""
-    return min(interleaved({"": call}, 0, least=10)[""])

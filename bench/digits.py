@@ -1,15 +1,15 @@
-"""The handwritten digits of the report: the data, the initial weights, and the same model in plain NumPy."""
+"""The handwritten digits of the report: the data, the initial weights, and the model in each mode."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-HIDDEN = 32
-CLASSES = 10
+from bench.problems import cross_entropy, mlp_logits
+
 Array = Any
 
 
@@ -38,7 +38,7 @@ def initial_weights(seed: int = 1) -> list[Array]:
     """Matrix, bias, matrix, bias, scaled so that each layer keeps the variance (Glorot and Bengio, 2010)."""
     rng = np.random.default_rng(seed)
     weights: list[Array] = []
-    for rows, columns in ((64, HIDDEN), (HIDDEN, CLASSES)):
+    for rows, columns in ((64, 32), (32, 10)):
         limit = np.sqrt(6 / (rows + columns))
         weights += [rng.uniform(-limit, limit, (rows, columns)).astype(np.float32), np.zeros(columns, np.float32)]
     return weights
@@ -71,61 +71,65 @@ def same_bits(a: Array, b: Array) -> bool:
     return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
 
 
-class Model(Protocol):
-    """One multilayer perceptron under one of the two front ends."""
+class GraphModel:
+    """The model as a graph of TensorFlow 1's: built once, run at every step; ``optimizer(tf)`` makes the optimizer."""
+
+    def __init__(self, tf: Any, initial: list[Array], optimizer: Callable[[Any], Any]) -> None:
+        with tf.Graph().as_default():
+            self.x = tf.placeholder(tf.float32, [None, 64], name="pixels")
+            self.labels = tf.placeholder(tf.int32, [None], name="labels")
+            self.variables = [tf.Variable(w) for w in initial]
+            self.outputs = mlp_logits(tf, self.x, self.variables)
+            self.loss = cross_entropy(tf, self.labels, self.outputs)
+            made = optimizer(tf)
+            pairs = made.compute_gradients(self.loss, self.variables)
+            self.gradients = [gradient for gradient, _ in pairs]
+            self.update = made.apply_gradients(pairs)
+            self.session = tf.Session()
+            self.session.run(tf.global_variables_initializer())
 
     def step(self, x: Array, labels: Array) -> Step:
         """One step of training."""
+        fetches = (self.loss, self.gradients, self.update)
+        loss, gradients, _ = self.session.run(fetches, feed_dict={self.x: x, self.labels: labels})
+        return Step(loss, gradients)
 
     def weights(self) -> list[Array]:
         """The current weights."""
+        return self.session.run(self.variables)
 
     def logits(self, x: Array) -> Array:
-        """The logits of some digits, of shape (n, 10)."""
+        """The logits of some digits."""
+        return self.session.run(self.outputs, feed_dict={self.x: x})
 
 
-Jacobians = list[Array]
-"""Per source an array of shape logits.shape + source.shape."""
+class TapeModel:
+    """The model on a tape: run op by op, recorded at every step."""
 
+    def __init__(self, tf: Any, initial: list[Array], optimizer: Callable[[Any], Any]) -> None:
+        self.tf, self.optimizer = tf, optimizer(tf)
+        self.variables = [tf.Variable(w) for w in initial]
 
-@dataclass(frozen=True)
-class Method:
-    """One way to compute a Jacobian.
+    def step(self, x: Array, labels: Array) -> Step:
+        """One step of training."""
+        with self.tf.GradientTape() as tape:
+            loss = cross_entropy(self.tf, labels, self._logits(x))
+        gradients = tape.gradient(loss, self.variables)
+        self.optimizer.apply_gradients(zip(gradients, self.variables, strict=True))
+        return Step(loss.numpy(), [g.numpy() for g in gradients])
 
-    Attributes
-    ----------
-    name : str
-    prepare : callable
-        Does what is done once (building a graph) and returns the function that computes the Jacobians.
-    """
+    def weights(self) -> list[Array]:
+        """The current weights."""
+        return [v.numpy() for v in self.variables]
 
-    name: str
-    prepare: Callable[[], Callable[[], Jacobians]]
+    def logits(self, x: Array) -> Array:
+        """The logits of some digits."""
+        return self._logits(x).numpy()
+
+    def _logits(self, x: Array) -> Any:
+        return mlp_logits(self.tf, self.tf.constant(x), self.variables)
 
 
 def accuracy(logits: Array, labels: Array) -> float:
     """Share of digits whose largest logit is the right one."""
     return float(np.mean(np.argmax(logits, axis=1) == labels))
-
-
-def central_differences(weights: list[Array], x: Array, wrt_inputs: bool) -> Jacobians:
-    """The Jacobians by central differences of the model in plain NumPy and float64: an answer that owes us nothing."""
-    arrays = [a.astype(np.float64) for a in (x, *weights)]
-    step = 1e-5
-
-    def model() -> Array:
-        x, hidden_matrix, hidden_bias, matrix, bias = arrays
-        return np.tanh(x @ hidden_matrix + hidden_bias) @ matrix + bias
-
-    jacobians = []
-    for array in arrays[:1] if wrt_inputs else arrays[1:]:
-        columns = []
-        for index in np.ndindex(array.shape):
-            kept = array[index]
-            array[index] = kept + step
-            above = model()
-            array[index] = kept - step
-            columns.append((above - model()) / (2 * step))
-            array[index] = kept
-        jacobians.append(np.stack(columns, axis=-1).reshape(*columns[0].shape, *array.shape))
-    return jacobians

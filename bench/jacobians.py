@@ -47,7 +47,10 @@ def ours(problem: Problem, values: Values, mode: str, method: str = "auto") -> R
         If this method is not for this problem.
     """
     if method == "numeric":
-        return _numeric(problem, values, function(problem, values, mode))
+        columns = sum(v.size for v in values[: problem.sources])
+        if columns > LONGEST_LOOP:
+            raise NotHere(f"{columns} columns, one by one")
+        return numeric(problem, values, function(problem, values, mode))
     if method in ("forward", "reverse") and (problem.format == "dense" or problem.both_ways):
         seeds = shape(problem, values)[method == "forward"]
         if seeds > MOST_SEEDS:
@@ -240,12 +243,9 @@ def _stacked(rows: Sequence[Sequence[Any]]) -> list[Any]:
     return [np.stack(block) for block in zip(*rows, strict=True)]
 
 
-def _numeric(problem: Problem, values: Values, call: Callable[..., Any]) -> Runner:
+def numeric(problem: Problem, values: Values, call: Callable[..., Any]) -> Runner:
     """Central differences, an input at a time."""
     sources = values[: problem.sources]
-    columns = sum(s.size for s in sources)
-    if columns > LONGEST_LOOP:
-        raise NotHere(f"{columns} columns, one by one")
     h = np.cbrt(np.finfo(problem.dtype).eps)
 
     def run() -> list[Any]:

@@ -34,6 +34,7 @@ HEAD = ("", "graph", "tape", "tape / graph")
 MODES = ("graph", "tape")
 FUNCTION, DERIVATIVE = "function", "derivative"
 PARTS = ("sweeps", "scatter")
+_TENSORS = (float, complex, np.ndarray, np.inexact, Value)
 
 
 def compare_modes(
@@ -305,7 +306,7 @@ class _Program:
         self.structure = [_joined(arg) for arg in args]
         self.leaves = nest.flatten(self.structure)
         owners = [i for i, arg in enumerate(self.structure) for _ in nest.flatten(arg)]
-        self.places = [k for k, leaf in enumerate(self.leaves) if _becomes_tensor(leaf)]
+        self.places = [k for k, leaf in enumerate(self.leaves) if isinstance(leaf, _TENSORS)]
         self.arrays = [_array(self.leaves[k], owners[k]) for k in self.places]
         self.sources = self._sources(sources, [owners[k] for k in self.places])
         self._wants_namespace = _first_parameter(fn) == "tf"
@@ -387,10 +388,6 @@ def _are_floats(arg: Any) -> bool:
     leaves = nest.flatten(arg)
     numbers = all(isinstance(x, (int, float, complex)) and not isinstance(x, bool) for x in leaves)
     return numbers and any(isinstance(x, (float, complex)) for x in leaves)
-
-
-def _becomes_tensor(leaf: Any) -> bool:
-    return isinstance(leaf, (float, complex, np.ndarray, np.inexact, Value))
 
 
 def _array(leaf: Any, number: int) -> Operand:

@@ -82,12 +82,6 @@ def right_ways(problem: Problem, values: Values, ways: Ways) -> tuple[Ways, dict
     return right, off
 
 
-def fastest(ways: Ways) -> str:
-    """Which of several ways is the fastest once it is warm; warms them up."""
-    seconds = warm_seconds(ways)
-    return min(seconds, key=seconds.__getitem__)
-
-
 def warm_seconds(ways: Ways) -> dict[str, float]:
     """The seconds of each way once it is warm: the least of a few calls, of one if that is long."""
     return {name: _seconds(run) for name, run in ways.items()}
@@ -292,7 +286,7 @@ def _given(function: Callable[..., Any], sources: list[Any]) -> Runner:
 
 
 def _autograd(problem: Problem, values: Values) -> Ways:
-    autograd = peers.autograd()
+    autograd = peers.load("autograd")
     if problem.kind == "batch_jacobian":
         raise NotHere("autograd has no batch Jacobian")
     _dense_only(problem, values, loop=True)
@@ -317,7 +311,7 @@ def _autograd(problem: Problem, values: Values) -> Ways:
 def _casadi(problem: Problem, values: Values) -> Ways:
     """With a symbol for each number, or for each matrix; building the function is part of the first call."""
     _sparse_only(problem, values, "casadi MX")
-    casadi = peers.casadi()
+    casadi = peers.load("casadi")
     ways = {"MX": _casadi_way(casadi, casadi.MX, problem, values)}
     if shape(problem, values)[0] <= LARGEST_SPARSE["casadi SX"]:
         ways["SX"] = _casadi_way(casadi, casadi.SX, problem, values)

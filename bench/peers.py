@@ -18,7 +18,7 @@ def tensorflow() -> ModuleType:
     if "tensorflow" not in sys.modules and importlib.util.find_spec("torch"):
         # imported after TensorFlow, parts of some builds of PyTorch crash
         importlib.import_module("torch._dynamo")
-    found = _import("tensorflow")
+    found = load("tensorflow")
     found.get_logger().setLevel("ERROR")
     _started("tensorflow", lambda: found.function(lambda x: x + 1.0, jit_compile=True)(1.0))
     return found
@@ -26,7 +26,7 @@ def tensorflow() -> ModuleType:
 
 def jax() -> ModuleType:
     """JAX, in double precision where arrays are, or skip the test."""
-    found = _import("jax")
+    found = load("jax")
     found.config.update("jax_enable_x64", True)
     _started("jax", lambda: found.jit(lambda x: x + 1.0)(1.0))
     return found
@@ -36,23 +36,13 @@ def torch() -> ModuleType:
     """PyTorch, or skip the test."""
     if "tensorflow" in sys.modules and "torch" not in sys.modules:
         pytest.skip("PyTorch must be imported before TensorFlow")
-    return _import("torch")
-
-
-def autograd() -> ModuleType:
-    """HIPS autograd, or skip the test."""
-    return _import("autograd")
-
-
-def casadi() -> ModuleType:
-    """CasADi, or skip the test."""
-    return _import("casadi")
+    return load("torch")
 
 
 def asdex() -> ModuleType:
     """asdex, which gives JAX sparse Jacobians, or skip the test."""
     jax()
-    return _import("asdex")
+    return load("asdex")
 
 
 def _started(name: str, call: Callable[[], object]) -> None:
@@ -65,7 +55,8 @@ def _started(name: str, call: Callable[[], object]) -> None:
 _running: set[str] = set()
 
 
-def _import(name: str) -> ModuleType:
+def load(name: str) -> ModuleType:
+    """A library, or skip the test."""
     with warnings.catch_warnings():
         # what a peer warns about while it is imported is its own affair
         warnings.simplefilter("ignore")

@@ -10,25 +10,38 @@ Writes ``report.html`` and ``report.json`` (which ``pytest-benchmark compare`` r
 from __future__ import annotations
 
 import argparse
-import functools
 import platform
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from bench import digits, digits_graph, digits_tape, page
-from bench.jacobians import afresh
+import graph_api
+import tape_api
+from bench import digits, page
+from bench.jacobians import afresh, matrix, numeric, ours
 from bench.measure import Measurement, measure, write_json
-from bench.svg import BLUE, ORANGE, SKY, VERMILLION, Bars, Line, bar_chart, line_chart
+from bench.namespaces import ArrayNamespace
+from bench.plots import Dot, dots, styles
+from bench.problems import Problem, Values, mlp_logits
+from bench.svg import SKY, VERMILLION, Line, line_chart
 from bench.text import as_text, readable
 
 RATE = 0.01
 GROUPS = {"d logits / d pixels": True, "d logits / d weights": False}
+METHODS = {
+    "graph: gradients, row by row": ("graph", "row loop"),
+    "graph: jacobian": ("graph", "auto"),
+    "tape: gradient, row by row": ("tape", "row loop"),
+    "tape: jacobian": ("tape", "auto"),
+}
 REFERENCE = "NumPy: central differences"
 TITLE = "Graph mode and tape mode on handwritten digits"
 HEAD = ("Jacobian", "method", "first call, ms", "later calls, ms", "× fastest", "error", "bits")
@@ -138,9 +151,10 @@ class Training:
 def train(data: digits.Digits, steps: int) -> Training:
     """Train in both modes, step by step side by side."""
     initial = digits.initial_weights()
-    models: dict[str, digits.Model] = {
-        "graph": digits_graph.GraphModel(initial, RATE),
-        "tape": digits_tape.TapeModel(initial, RATE),
+    models: dict[str, digits.GraphModel | digits.TapeModel] = {
+        "graph": digits.GraphModel(graph_api, initial, lambda tf: tf.train.AdamOptimizer(RATE)),
+        # Keras's Adam has another epsilon, and computes powers of beta anew where this one multiplies them up
+        "tape": digits.TapeModel(tape_api, initial, lambda tf: tf.compat.v1.train.AdamOptimizer(RATE)),
     }
     losses: dict[str, list[float]] = {mode: [] for mode in models}
     seconds: dict[str, list[float]] = {mode: [] for mode in models}
@@ -181,24 +195,36 @@ def jacobians(weights: list[digits.Array], x: digits.Array, seconds: float) -> t
         Whether all are right, and rows computed one by one are equal to the bit in both modes.
     """
     measurements, right = [], True
-    for group, wrt_inputs in GROUPS.items():
-        difference = functools.partial(digits.central_differences, weights, x, wrt_inputs)
-        reference, graph_rows = difference(), None
-        for method in (
-            *digits_graph.jacobian_methods(weights, x, wrt_inputs),
-            *digits_tape.jacobian_methods(weights, x, wrt_inputs),
-            digits.Method(REFERENCE, lambda call=difference: call),  # type: ignore[misc]
-        ):
-            _progress(f"{group}: {method.name}")
+    for group, of_inputs in GROUPS.items():
+        values = (x, *weights) if of_inputs else (*weights, x)
+        exact = tuple([v.astype(np.float64) for v in values])
+        count, logits = 1 if of_inputs else len(weights), partial(_logits, of_inputs)
+        problem = Problem("dense", logits, lambda *_: (), lambda *_: (), (), (), count, dtype=np.float32, name="digits")
+        # an answer that owes us nothing
+        plain = partial(_of_sources, problem, exact)
+        ways = {name: partial(ours, problem, values, *how) for name, how in METHODS.items()}
+        reference, graph_rows = matrix(problem, values, numeric(problem, exact, plain)()), None
+        for name, prepare in {**ways, REFERENCE: partial(numeric, problem, exact, plain)}.items():
+            _progress(f"{group}: {name}")
             with afresh():  # a plan made for one mode serves the other too, but each first call shall be one
-                measurement, found = measure(group, method.name, method.prepare, seconds)
-            graph_rows = graph_rows or found
-            error = max(float(np.max(np.abs(a - b))) for a, b in zip(found, reference, strict=True))
-            same = all(digits.same_bits(a, b) for a, b in zip(found, graph_rows, strict=True))
+                measurement, result = measure(group, name, prepare, seconds)
+            found = matrix(problem, values, result)
+            graph_rows = found if graph_rows is None else graph_rows
+            error, same = float(np.max(np.abs(found - reference))), digits.same_bits(found, graph_rows)
             measurement.extra.update(error=error, same_bits=same)
             measurements.append(measurement)
-            right &= error < 1e-4 and (same or not method.name.endswith("row by row"))
+            right &= error < 1e-4 and (same or not name.endswith("row by row"))
     return measurements, right
+
+
+def _logits(of_inputs: bool, tf: Any, *values: Any) -> Any:
+    """The logits; what they are differentiated with respect to comes first."""
+    x, weights = (values[0], values[1:]) if of_inputs else (values[-1], values[:-1])
+    return mlp_logits(tf, x, weights)
+
+
+def _of_sources(problem: Problem, values: Values, *sources: Any) -> Any:
+    return problem.function(ArrayNamespace(np), *sources, *values[problem.sources :])
 
 
 # ---- showing ---------------------------------------------------------------------------------------------------------
@@ -216,14 +242,11 @@ def as_rows(measurements: Sequence[Measurement]) -> list[tuple[str, ...]]:
             readable(1e3 * m.first),
             readable(1e3 * m.warm),
             f"{m.warm / fastest[m.group]:.1f}",
-            *(("–", "–") if m.name == REFERENCE else (f"{m.extra['error']:.0e}", _bits(m))),
+            *(("–", "–") if m.name == REFERENCE else (f"{x['error']:.0e}", "same" if x["same_bits"] else "rounding")),
         )
         for m in measurements
+        for x in [m.extra]
     ]
-
-
-def _bits(m: Measurement) -> str:
-    return "same" if m.extra["same_bits"] else "rounding"
 
 
 def as_body(training: Training, measurements: Sequence[Measurement], examples: int) -> list[str]:
@@ -232,10 +255,8 @@ def as_body(training: Training, measurements: Sequence[Measurement], examples: i
         Line("graph mode", training.losses["graph"], SKY, width=5),
         Line("tape mode", training.losses["tape"], VERMILLION, width=1.5),
     ]
-    bars = [
-        Bars(group, [(m.name, (1e3 * m.first, 1e3 * m.warm)) for m in measurements if m.group == group])
-        for group in GROUPS
-    ]
+    series = {"first call": attrgetter("first"), "later calls (median)": attrgetter("warm")}
+    rows = [(f"{m.group}: {m.name}", [Dot(k, *[1e3 * of(m)] * 3) for k, of in series.items()]) for m in measurements]
     steps = [(m.name, "Adam", readable(1e3 * m.first), readable(1e3 * m.warm)) for m in training.measurements]
     return [
         f"<p>{INTRODUCTION}</p>",
@@ -245,12 +266,7 @@ def as_body(training: Training, measurements: Sequence[Measurement], examples: i
         else line_chart("Loss of each step", curves, "step", "loss"),
         "<h2>What a Jacobian costs</h2>",
         f"<p>{COSTS.format(examples=examples)}</p>",
-        bar_chart(
-            "Time for one Jacobian",
-            bars,
-            [("first call", ORANGE), ("later calls (median)", BLUE)],
-            "milliseconds (logarithmic scale)",
-        ),
+        dots("Time for one Jacobian", rows, styles([*series]), "milliseconds (logarithmic)"),
         page.table(HEAD, as_rows(measurements)),
         "<h2>What a step of training costs</h2>",
         page.table(("mode", "optimizer", "first step, ms", "later steps (median), ms"), steps),

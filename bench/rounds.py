@@ -183,7 +183,8 @@ class Progress:
         if report.failed:
             self.failures.append(f"{_short(report.nodeid)} ({report.when})\n{report.longreprtext}")
         if report.skipped:
-            self.skipped[_without_pass(_short(report.nodeid))] = _reason(report)
+            why = report.longrepr
+            self.skipped[_without_pass(_short(report.nodeid))] = str(why[2] if isinstance(why, tuple) else why)
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         """Count; in a log, say how long it took."""
@@ -222,7 +223,3 @@ def _clock(seconds: float) -> str:
 
 def _short(nodeid: str) -> str:
     return nodeid.rpartition("/")[2]
-
-
-def _reason(report: Any) -> str:
-    return str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)

@@ -1,4 +1,4 @@
-"""Plots as inline SVG: a line chart and a bar chart, enough for a report and small enough to read.
+"""Plots as inline SVG: a line chart, and what others are drawn with, enough for a report and small enough to read.
 
 Colors are those of Okabe and Ito, which the color-blind can tell apart (M. Okabe and K. Ito, "Color universal
 design", 2008); lines differ in width as well.
@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from bench.text import readable
 from engine.runtime.quoting import markup
 
 BLUE, SKY, ORANGE, VERMILLION, GREEN, PURPLE = "#0072B2", "#56B4E9", "#E69F00", "#D55E00", "#009E73", "#CC79A7"
@@ -162,45 +161,4 @@ def line_chart(title: str, lines: Sequence[Line], x_label: str, y_label: str) ->
         here = top + 22 + 24 * i
         svg.path([(right - 190, here - 5), (right - 150, here - 5)], line.color, line.width)
         svg.text(right - 142, here, line.label)
-    return str(svg)
-
-
-@dataclass(frozen=True)
-class Bars:
-    """One group of a bar chart: a heading, and per row a label and one value per series."""
-
-    heading: str
-    rows: Sequence[tuple[str, Sequence[float]]] = field(default_factory=tuple)
-
-
-def bar_chart(title: str, groups: Sequence[Bars], series: Sequence[tuple[str, str]], x_label: str) -> str:
-    """Horizontal bars on a logarithmic scale, each with its value; `series` gives label and color."""
-    width, left, right, top, thick = 900, 250, 820, 82, 16
-    pitch = thick * len(series) + 14
-    height = top + sum(34 + pitch * len(g.rows) for g in groups) + 50
-    svg = Svg(width, height, title)
-    svg.text(10, 24, title, bold=True)
-    for i, (label, color) in enumerate(series):
-        svg.box(left + 200 * i, 40, 22, thick, color)
-        svg.text(left + 200 * i + 30, 53, label)
-    values = [v for g in groups for _, row in g.rows for v in row]
-    lowest, highest = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
-    x = Scale(10.0**lowest, 10.0 ** max(highest, lowest + 1), left, right, log=True)
-    bottom = height - 50
-    for tick in x.ticks():
-        svg.line(x(tick), top - 8, x(tick), bottom)
-        svg.text(x(tick), bottom + 20, readable(tick), anchor="middle")
-    svg.text((left + right) / 2, height - 8, x_label, anchor="middle")
-    y: float = top
-    for group in groups:
-        svg.text(10, y + 14, group.heading, bold=True)
-        y += 34
-        for label, row in group.rows:
-            svg.text(left - 10, y + thick * len(series) / 2 + 5, label, anchor="end")
-            for value, (_, color) in zip(row, series, strict=True):
-                svg.box(left, y, x(value) - left, thick - 2, color)
-                svg.text(x(value) + 6, y + thick - 4, readable(value))
-                y += thick
-            y += 14
-    svg.line(left, top - 8, left, bottom, INK)
     return str(svg)

@@ -11,6 +11,7 @@ import contextlib
 import functools
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,14 @@ from bench.measure import median_seconds, peak_bytes
 from bench.problems import PROBLEMS, Problem, Size, label
 from engine.executor.staged import in_python
 
+SIDES = (1, 10, 100, 1000)
+GRID = replace(
+    PROBLEMS["mlp"],
+    name="grid",
+    quick=tuple((n, 32, m) for n in SIDES[::3] for m in SIDES[::3]),
+    full=tuple((n, 32, m) for n in SIDES for m in SIDES if n not in SIDES[::3] or m not in SIDES[::3]),
+)
+"""Every pair of few, some and many inputs and outputs of a network: does the planner choose well?"""
 BEST = "best"
 """The method of a peer: the fastest of its ways."""
 WARM = 4
@@ -38,12 +47,13 @@ def pytest_generate_tests(metafunc: Any) -> None:
     first_only = "cold" in metafunc.function.__name__
     cases = [
         _case(problem, size, mode, method, first_only)
-        for problem in PROBLEMS.values()
+        for problem in (*PROBLEMS.values(), *[GRID] * measured)
         for size in (problem.sizes(getattr(options, "full", False)) if measured else problem.quick[:1])
         for mode, method in [
             *((mode, method) for mode in MODES for method in jacobians.methods(problem)),
             *((peer, BEST) for peer in peers),
         ]
+        if problem is not GRID or (mode == "graph" and method != "row loop" and not first_only)
         if method == "auto" or not first_only
     ]
     metafunc.parametrize(("problem", "size", "mode", "method"), cases)

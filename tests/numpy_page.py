@@ -10,7 +10,7 @@ from typing import Any
 import scipy.special
 
 from engine.core.op import Op
-from engine.numpy_api import compound, functions, manners, protocol
+from engine.numpy_api import catalog, compound, functions, manners, protocol
 from engine.numpy_api.scipy_functions import SCIPY
 from engine.numpy_api.stats.table import STATS
 from tests.op_table import UNTESTED_RULES
@@ -35,7 +35,7 @@ def _name(function: Any) -> str:
 
 
 def _ufuncs() -> Iterator[tuple[str, Any]]:
-    for key, ours in {**protocol._OPERATORS, **protocol._UFUNCS}.items():
+    for key, ours in {**protocol._OPERATORS, **protocol._UFUNCS, **catalog.UFUNCS}.items():
         yield (key if isinstance(key, str) else _name(key)), ours
 
 

@@ -68,9 +68,8 @@ class _Along:
 r_, c_ = _Along(np.r_, columns=False), _Along(np.c_, columns=True)
 
 
-def _taking_lists(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of NumPy's whose arguments may be lists of tensors in place of tensors."""
-    ours = protocol.ROWS[function][0]
+def _taking_lists(function: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of NumPy's whose arguments may be lists of tensors in place of tensors, as ours says of them."""
     names, _ = getattr(ours, "__operands__", ((), ()))
     alone = {name for name in names if not name.startswith("*")}
     if not alone:
@@ -99,10 +98,10 @@ def _taking_lists(function: Callable[..., Any]) -> Callable[..., Any]:
 def _of(home: Any, name: str) -> Any:
     theirs = getattr(home, name)
     try:
-        known = theirs in protocol.ROWS
+        row = protocol.row_of(theirs)
     except TypeError:  # what cannot be looked up
-        known = False
-    return _taking_lists(theirs) if known and not isinstance(theirs, np.ufunc) else theirs
+        row = None
+    return theirs if row is None or isinstance(theirs, np.ufunc) else _taking_lists(theirs, row[0])
 
 
 class _Part:

@@ -30,13 +30,13 @@ from dualgrad.solvers.linear_op import one_by_one
 from dualgrad.solvers.matrices import compiled_blocks
 from dualgrad.solvers.trajectories import Trajectory
 from engine.closed.function import ClosedFunction, build, plain
-from engine.control.cond import differentiable, plus
+from engine.control.cond import plus
 from engine.control.scan_loop import swapped
 from engine.core.aval import Aval
 from engine.core.batching import Batched, Batches, NotBatched, batch_level, materialize, unbatch
 from engine.core.kinds import PushedTogether, Together, general
 from engine.core.op import Op
-from engine.core.value import Zero, aval_of
+from engine.core.value import Zero, aval_of, differentiable
 from engine.ops.creation import zeros_like
 from engine.ops.joining import concat
 from engine.ops.reduce import reduce_sum

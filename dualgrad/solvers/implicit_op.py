@@ -17,10 +17,10 @@ import numpy as np
 from dualgrad.solvers.linear_op import linear_solve_op, one_by_one, transposed
 from dualgrad.solvers.matrices import jacobian_of, length_of
 from engine.closed.function import ClosedFunction, build, plain
-from engine.control.cond import differentiable, plus
+from engine.control.cond import plus
 from engine.core.aval import Aval
 from engine.core.kinds import PushedTogether, Together, general
-from engine.core.value import Zero, aval_of
+from engine.core.value import Zero, aval_of, differentiable
 from engine.ops.slicing import getitem
 from engine.ops.solve import solve
 

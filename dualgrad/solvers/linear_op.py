@@ -18,14 +18,14 @@ from scipy import sparse
 from scipy.sparse.linalg import splu
 
 from engine.closed.function import ClosedFunction, build, plain
-from engine.control.cond import differentiable, plus
+from engine.control.cond import plus
 from engine.core.aval import Aval
 from engine.core.batching import Batches
 from engine.core.eager import EagerTensor
 from engine.core.kinds import PushedTogether, Together, general
 from engine.core.op import Op
 from engine.core.tape import paused
-from engine.core.value import Zero, aval_of
+from engine.core.value import Zero, aval_of, differentiable
 from engine.ops.creation import zeros_like
 from engine.ops.joining import stack
 from engine.ops.shape import identity

@@ -15,12 +15,12 @@ from scipy import integrate
 
 from dualgrad.solvers.linear_op import one_by_one
 from engine.closed.function import ClosedFunction, plain
-from engine.control.cond import differentiable, plus
+from engine.control.cond import plus
 from engine.core.aval import Aval
 from engine.core.batching import Batches, NotBatched, materialize
 from engine.core.kinds import PushedTogether, Together, general
 from engine.core.op import Op
-from engine.core.value import Zero, aval_of
+from engine.core.value import Zero, aval_of, differentiable
 from engine.ops.compare import is_finite, select
 from engine.ops.creation import zeros_like
 from engine.ops.reduce import reduce_sum

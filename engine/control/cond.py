@@ -24,7 +24,7 @@ from engine.core.dtypes import bool_
 from engine.core.kinds import PushedTogether, Together, general
 from engine.core.op import Op
 from engine.core.operands import Operand
-from engine.core.value import Zero, aval_of, dtype_of
+from engine.core.value import Zero, aval_of, differentiable
 from engine.derivatives.strong_zeros import whole_of
 from engine.ops.checked import checked_op
 from engine.ops.compare import select
@@ -52,11 +52,6 @@ def joined(a: Aval, b: Aval) -> Aval:
 def plus(previous: Any, more: Any) -> Operand:
     """A cotangent added to what there is of it already, if anything."""
     return more if previous is None else previous + more
-
-
-def differentiable(values: Sequence[Any]) -> list[int]:
-    """The indices of the values that have derivatives."""
-    return [i for i, x in enumerate(values) if dtype_of(x).is_differentiable]
 
 
 def _cond_kernel(pred: Any, *operands: Any, true: ClosedFunction, false: ClosedFunction) -> Sequence[Operand]:

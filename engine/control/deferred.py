@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 
 from engine.closed.function import ClosedFunction
-from engine.control.cond import differentiable
 from engine.core.aval import Aval
 from engine.core.kinds import PushedTogether, Together, general
 from engine.core.op import Op
 from engine.core.operands import Operand
-from engine.core.value import Zero, aval_of
+from engine.core.value import Zero, aval_of, differentiable
 from engine.derivatives.strong_zeros import whole_of
 from engine.runtime.cache import Cache
 from engine.runtime.errors import UnimplementedError

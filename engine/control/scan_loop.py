@@ -24,7 +24,7 @@ import numpy as np
 from engine.closed.function import ClosedFunction, build, plain, with_fixed
 from engine.compiler.ir.kernels import number_like
 from engine.control.checkpoints import Checkpointed, limited
-from engine.control.cond import differentiable, joined, plus
+from engine.control.cond import joined, plus
 from engine.control.deferred import Recipe, deferred_op
 from engine.control.loop_kernels import length_of, row_of, scan_kernel
 from engine.control.saved_values import are_alike, values_of, worth_saving
@@ -35,7 +35,7 @@ from engine.core.batching import Batches, NotBatched, like_first, logical_rank, 
 from engine.core.kinds import PushedTogether, Together, general, nondifferentiable
 from engine.core.op import Op
 from engine.core.operands import Operand
-from engine.core.value import Zero, aval_of
+from engine.core.value import Zero, aval_of, differentiable
 from engine.derivatives.strong_zeros import whole_of
 from engine.ops.creation import zeros_like
 from engine.ops.shape import transpose

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from engine.closed.function import ClosedFunction, plain
-from engine.control.cond import differentiable, plus
+from engine.control.cond import plus
 from engine.control.scan_loop import empty_sum, grown, pulled_steadily
 from engine.core.aval import Aval
 from engine.core.batching import refused
 from engine.core.kinds import PushedTogether, Together, general
 from engine.core.operands import Operand
-from engine.core.value import Zero, aval_of
+from engine.core.value import Zero, aval_of, differentiable
 from engine.derivatives.strong_zeros import whole_of
 from engine.runtime.errors import UnimplementedError
 

@@ -178,7 +178,9 @@ class Look:
             return x.__name__, self.at(x.__self__)
         if isinstance(x, types.FunctionType):
             return self._function(x)
-        if is_ours(type(x).__module__) and hasattr(x, "python_function"):
+        # a front end takes long to say what a name is that it has not
+        traced = is_ours(type(x).__module__) and not isinstance(x, types.ModuleType) and hasattr(x, "python_function")
+        if traced:
             return Same(x), *map(self.at, self._parts_of(_OF_TRACED, x))
         if _is_known(x):
             return Same(x)

@@ -10,7 +10,7 @@ kernel. The walks use that to run gradient rules at NumPy's own speed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType, MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -176,6 +176,11 @@ def dtype_of(x: Any) -> DType:
     if isinstance(x, Value):
         return x.dtype
     return BY_NUMPY.get(x.dtype) or as_dtype(x.dtype)
+
+
+def differentiable(values: Sequence[Any]) -> list[int]:
+    """The indices of the values that have derivatives."""
+    return [i for i, x in enumerate(values) if dtype_of(x).is_differentiable]
 
 
 def as_array(value: Any, dtype: Any = None, name: str = "value") -> Array:

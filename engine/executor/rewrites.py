@@ -19,7 +19,6 @@ from engine.compiler.passes.slice_sum import added_up, slice_sum
 from engine.core.op import Op
 from engine.core.structural import contiguous, scale
 from engine.core.value import scalar
-from engine.executor.convolutions import CONVOLUTIONS
 from engine.executor.gathers import GATHERS
 from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, opaque_if, ref_of
 from engine.executor.matrices import MATRICES
@@ -164,7 +163,15 @@ REWRITES: dict[Op, Callable[..., Any]] = {
     roll_op: _roll,
     slice_sum: _slice_sum,
     no_nan: _no_nan,
-    **CONVOLUTIONS,
     **GATHERS,
     **MATRICES,
 }
+
+
+def rewrite_of(op: Op) -> Callable[..., Any] | None:
+    """The function that writes rows for an op, or None; few programs need the table of convolutions."""
+    if op.module != "engine.ops.conv":
+        return REWRITES.get(op)
+    from engine.executor.convolutions import CONVOLUTIONS
+
+    return CONVOLUTIONS.get(op)

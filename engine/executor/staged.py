@@ -26,7 +26,7 @@ from engine.executor.extension import executor
 from engine.executor.hidden import Hidden, Opaque, is_readable, opaque_if
 from engine.executor.recorder import Observed, Recorder
 from engine.executor.refs import Call, Recording, Ref, Root, Row
-from engine.executor.rewrites import REWRITES
+from engine.executor.rewrites import rewrite_of
 from engine.executor.vocabulary import filled
 from engine.runtime.collector import uncollected
 from engine.runtime.patience import patience
@@ -350,7 +350,7 @@ def _written(
     op, held = instruction.op, {type(x) for x in operands}
     if is_stateful(op, instruction.params) or _Loose in held:
         return None
-    kernel = REWRITES.get(op)
+    kernel = rewrite_of(op)
     steps = recorder.recording.steps
     before = len(steps)
     recorder.instruction = position, operands

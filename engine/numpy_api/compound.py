@@ -18,11 +18,22 @@ from engine.numpy_api.arrangement import ARRANGEMENT
 from engine.numpy_api.calculus import CALCULUS
 from engine.numpy_api.decompositions import DECOMPOSITIONS
 from engine.numpy_api.fourier import TRANSFORMS
-from engine.numpy_api.functions import NotTaken, Row, at_least, constant, dims_of, flat, length, not_taken_if, rank_of
+from engine.numpy_api.functions import (
+    NotTaken,
+    Row,
+    at_least,
+    constant,
+    dims_of,
+    flat,
+    inexact,
+    length,
+    not_taken_if,
+    rank_of,
+)
 from engine.numpy_api.padding import PADDING
 from engine.numpy_api.polynomials import POLYNOMIALS
 from engine.numpy_api.statistics import STATISTICS
-from engine.ops import diagonal, gather, linalg, rearrange, reduce, slicing
+from engine.ops import diagonal, gather, linalg, rearrange, reduce, scipy_special, slicing, special
 from engine.ops import shape as shapes
 
 # ---- convolutions ----------------------------------------------------------------------------------------------------
@@ -247,6 +258,8 @@ COMPOUND: dict[Any, Row] = {
     **ARRANGEMENT,
     **DECOMPOSITIONS,
     **POLYNOMIALS,
+    np.sinc: (operands("x")(lambda x: scipy_special.sinc(inexact(x))), "tf.sin"),
+    np.i0: (operands("x")(lambda x: special.bessel_i0(inexact(x))), "tf.math.bessel_i0"),
     np.convolve: (_convolve, "tf.nn.conv1d"),
     np.correlate: (_correlate, "tf.nn.conv1d"),
     np.select: (_select, "tf.where"),

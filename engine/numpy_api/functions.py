@@ -38,11 +38,9 @@ from engine.ops import (
     rearrange,
     reduce,
     scan,
-    scipy_special,
     slicing,
     solve,
     sorting,
-    special,
     stats,
 )
 from engine.ops import shape as shapes
@@ -559,8 +557,6 @@ RECORDED: dict[Any, Row] = {
     np.real: (complexes.real, "tf.math.real"),
     np.imag: (complexes.imag, "tf.math.imag"),
     np.angle: (complexes.angle, "tf.math.angle"),
-    np.sinc: (operands("x")(lambda x: scipy_special.sinc(inexact(x))), "tf.sin"),
-    np.i0: (operands("x")(lambda x: special.bessel_i0(inexact(x))), "tf.math.bessel_i0"),
     # ---- shapes
     np.reshape: (_reshape, "tf.reshape"),
     np.ravel: (_ravel, "tf.reshape"),
@@ -572,7 +568,6 @@ RECORDED: dict[Any, Row] = {
     np.atleast_1d: (operands("*arys")(lambda *arys: at_least(arys, 1)), "tf.reshape"),
     np.atleast_2d: (operands("*arys")(lambda *arys: at_least(arys, 2)), "tf.reshape"),
     np.broadcast_to: (shapes.broadcast_to, "tf.broadcast_to"),
-    np.meshgrid: (rearrange.meshgrid, "tf.meshgrid"),
     np.copy: (operands("a")(lambda a: shapes.identity(a)), "tf.identity"),
     # ---- joining and moving
     np.concatenate: (_concatenate, "tf.concat"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from types import FunctionType
 from typing import Any
 
@@ -23,6 +24,7 @@ from engine.numpy_api.promotion import promoted
 from engine.ops import arithmetic, compare, complexes, explog, indexing, linalg, slicing
 from engine.ops.lift import as_operand
 from engine.ops.sparse_product import matmul_sparse, sparse_matmul
+from engine.runtime.collector import uncollected
 from engine.runtime.errors import ShapeError
 
 _DATA = (int, float, complex, list, tuple)
@@ -196,9 +198,7 @@ def _answering(name: str) -> Callable[..., Any]:
     """One of NumPy's protocols; the tables of NumPy's functions are loaded by the first call."""
 
     def first(self: Value, *args: Any, **kwargs: Any) -> Any:
-        from engine.numpy_api import protocol
-
-        protocol.install()
+        uncollected(import_module, "engine.numpy_api.protocol").install()
         return getattr(self, name)(*args, **kwargs)
 
     return first

@@ -18,7 +18,6 @@ one of three ways.
 
 from __future__ import annotations
 
-import functools
 import inspect
 import math
 import sys
@@ -39,29 +38,19 @@ from engine.core.trace import Symbol
 from engine.core.value import Value
 from engine.core.variable import Variable, tracked_value
 from engine.numpy_api import manners
-from engine.numpy_api.arrangement import running, sums_from
 from engine.numpy_api.array_results import ArrayTensor, called
-from engine.numpy_api.compound import COMPOUND, log_sum, vecdot
 from engine.numpy_api.functions import RECORDED, UNDERIVED, NotTaken, Row, dims_of, numpy_dtype, rank_of
 from engine.numpy_api.promotion import complex_dtype, promoted
-from engine.numpy_api.scipy_functions import HOW, SCIPY
-from engine.numpy_api.special_functions import SPECIAL
 from engine.ops import (
     arithmetic,
-    bessel_orders,
     compare,
     complexes,
     einsum,
-    elliptic,
     explog,
     joining,
     linalg,
-    orthogonal,
-    ratio_distributions,
     reduce,
-    scipy_special,
     slicing,
-    special,
     trig,
 )
 from engine.ops.creation import ones_like
@@ -70,6 +59,7 @@ from engine.ops.shape import broadcast_to, identity, stop_gradient
 from engine.runtime import elementary
 from engine.runtime.cache import cached
 from engine.runtime.errors import DTypeError, SymbolicArrayError
+from engine.runtime.lazy_scipy import Later
 
 # ---- ufuncs ----------------------------------------------------------------------------------------------------------
 
@@ -147,18 +137,14 @@ def _frexp(x: Any) -> Any:
     return x * np.exp2(-exponent.astype(x._array.dtype)), exponent
 
 
-_OF_SCIPY = (scipy_special, ratio_distributions, bessel_orders, elliptic, orthogonal)
+catalog = Later("engine.numpy_api.catalog", modules=False)
+"""The tables that programs seldom need."""
 
 
 def _ops_by_kernel() -> dict[Any, Callable[..., Any]]:
-    """The ops whose kernel is a ufunc of NumPy's, or of SciPy's, by its name (see `_key`)."""
-    modules = (arithmetic, compare, explog, special, trig, *_OF_SCIPY)
-    ops = [op for module in modules for op in vars(module).values() if isinstance(op, Op)]
-    by_ufunc: dict[Any, Callable[..., Any]] = {
-        elementary.numpy_of(op.kernel): op for op in ops if elementary.is_ufunc(op.kernel)
-    }
-    named = {op.kernel.scipy: op for op in ops if hasattr(op.kernel, "scipy")} | SPECIAL
-    return by_ufunc | {f"scipy.special.{name}": function for name, function in named.items()}
+    """The ops whose kernel is a ufunc of NumPy's."""
+    ops = [op for module in (arithmetic, compare, explog, trig) for op in vars(module).values() if isinstance(op, Op)]
+    return {elementary.numpy_of(op.kernel): op for op in ops if elementary.is_ufunc(op.kernel)}
 
 
 def _key(function: Any) -> str | Callable[..., Any]:
@@ -182,8 +168,6 @@ _ARITHMETIC = {
     np.bitwise_or: "or",
     np.bitwise_xor: "xor",
 }
-_SCIPYS_ALONE = {module.__name__ for module in _OF_SCIPY}
-"""Modules of ops that TensorFlow has no name for."""
 _OPERATORS: dict[Any, Callable[[Any, Any], Any]] = {
     **{ufunc: _operator(f"__{name}__", f"__r{name}__") for ufunc, name in _ARITHMETIC.items()},
     np.less: _operator("__lt__", "__gt__"),
@@ -203,7 +187,7 @@ _UFUNCS: dict[Any, Callable[..., Any]] = {
     np.conjugate: complexes.conj,
     np.positive: identity,
     np.matmul: _matmul,
-    np.exp2: scipy_special.exp2,
+    np.exp2: lambda x: catalog.scipy_special.exp2(x),
     np.deg2rad: lambda x: x * (math.pi / 180),
     np.radians: lambda x: x * (math.pi / 180),
     np.rad2deg: lambda x: x * (180 / math.pi),
@@ -213,12 +197,12 @@ _UFUNCS: dict[Any, Callable[..., Any]] = {
     np.fmax: lambda x, y: _unless_nan(arithmetic.maximum(x, y), x, y),
     np.fmin: lambda x, y: _unless_nan(arithmetic.minimum(x, y), x, y),
     np.float_power: explog.pow,
-    np.vecdot: vecdot,
+    np.vecdot: lambda x, y: catalog.vecdot(x, y),
     np.matvec: linalg.matvec,
     np.vecmat: lambda x, a: linalg.matvec(a, complexes.conj(x), transpose_a=True),
     np.trunc: _whole,
     np.frexp: _frexp,
-    np.cbrt: scipy_special.cbrt,
+    np.cbrt: lambda x: catalog.scipy_special.cbrt(x),
     np.logaddexp2: _logaddexp2,
     np.copysign: _copysign,
     np.heaviside: _heaviside,
@@ -236,10 +220,10 @@ _AS_FUNCTIONS: dict[tuple[str, Any], Callable[..., Any]] = {
     ("reduce", np.logical_or): np.any,
     ("accumulate", np.add): np.cumsum,
     ("accumulate", np.multiply): np.cumprod,
-    ("accumulate", np.maximum): functools.partial(running, np.maximum),
-    ("accumulate", np.minimum): functools.partial(running, np.minimum),
-    ("reduceat", np.add): sums_from,
-    ("reduce", np.logaddexp): log_sum,
+    ("accumulate", np.maximum): lambda x, **how: catalog.running(np.maximum, x, **how),
+    ("accumulate", np.minimum): lambda x, **how: catalog.running(np.minimum, x, **how),
+    ("reduceat", np.add): lambda *given, **how: catalog.sums_from(*given, **how),
+    ("reduce", np.logaddexp): lambda x, **how: catalog.log_sum(x, **how),
 }
 """The functions that methods of ufuncs stand for."""
 
@@ -254,7 +238,7 @@ def _array_ufunc(self: Value, ufunc: Any, method: str, *inputs: Any, **kwargs: A
     if method == "__call__" and not kwargs:
         if ufunc in _OPERATORS:
             return _OPERATORS[ufunc](*inputs)
-        op = _UFUNCS.get(ufunc) or _UFUNCS.get(_key(ufunc))
+        op = _ufunc(ufunc)
         if op is not None:
             return _one_of_ours(op, ufunc, inputs)
     if (method, ufunc) in _AS_FUNCTIONS:
@@ -317,8 +301,8 @@ def _converted(name: str, inputs: Sequence[Any]) -> list[Any]:
 
 # ---- functions -------------------------------------------------------------------------------------------------------
 
-ROWS: dict[Any, Row] = {**RECORDED, **COMPOUND, **UNDERIVED, **SCIPY}
-"""Our functions, by NumPy's own and by the names of SciPy's; distributions are in a table of their own (`_row`)."""
+_ROWS: dict[Any, Row] = {**RECORDED, **UNDERIVED}
+"""Our functions, by NumPy's own: those that programs often use."""
 _signature = cached(1 << 10)(inspect.signature)
 _INSPECTING = {
     *(np.allclose, np.array_equal, np.array_equiv, np.isclose, np.isin, np.isreal, np.iscomplex),
@@ -376,10 +360,11 @@ def _array_function(self: Value, function: Any, types: Any, args: Any, kwargs: A
     counts = function is np.histogram and len(args) < 5 and kwargs.get("weights") is None
     if function in _INSPECTING or positions or counts or (function in UNDERIVED and _all_eager((args, kwargs))):
         return _on_arrays(function, name, advice, args, kwargs, cuts=False)
-    if function not in ROWS or _only_whole((args, kwargs)):
+    row = row_of(function)
+    if row is None or _only_whole((args, kwargs)):
         return _on_arrays(function, name, advice, args, kwargs)
     ours = {key: value for key, value in kwargs.items() if value is not None or key not in ("out", "dtype")}
-    return _ours_or_arrays(ROWS[function][0], function, name, advice, args, ours, kwargs)
+    return _ours_or_arrays(row[0], function, name, advice, args, ours, kwargs)
 
 
 def of_scipy(name: str, theirs: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -387,17 +372,27 @@ def of_scipy(name: str, theirs: Callable[..., Any], args: Any, kwargs: Any) -> A
 
     `theirs` is SciPy's own, for arrays, and is called `name`.
     """
-    ours = {key: value for key, value in kwargs.items() if key not in HOW}
+    ours = {key: value for key, value in kwargs.items() if key not in catalog.HOW}
     function, advice = _row(name)
     if function is None or _only_whole((args, kwargs)):
         return _on_arrays(theirs, name, advice, args, kwargs)
     return _ours_or_arrays(function, theirs, name, advice, args, ours, kwargs)
 
 
+def row_of(function: Any) -> Row | None:
+    """Our function for one of NumPy's or, by its name, of SciPy's, and what to use in its place."""
+    return _ROWS.get(function) or catalog.ROWS.get(function)
+
+
+def _ufunc(ufunc: Any) -> Callable[..., Any] | None:
+    """Our function for a ufunc, which may be given by its name if it is one of SciPy's."""
+    return _UFUNCS.get(ufunc) or catalog.UFUNCS.get(ufunc if isinstance(ufunc, str) else _key(ufunc))
+
+
 def _row(name: str) -> tuple[Any, str]:
     """Our function for one of SciPy's, None if there is none, and what to use in its place."""
     if not name.startswith("scipy.stats."):
-        return ROWS[name]
+        return catalog.ROWS[name]
     from engine.numpy_api.stats.table import STATS
 
     return STATS.get(name, (None, "a formula of NumPy's functions"))
@@ -523,13 +518,13 @@ def _name(function: Any) -> str:
 
 def _advice(function: Any) -> str:
     """The name of a function to use in place of NumPy's."""
-    if function in ROWS:
-        return ROWS[function][1]
+    if (row := row_of(function)) is not None:
+        return row[1]
     key = function if isinstance(function, str) else _key(function)
     if key in _ADVICE:
         return _ADVICE[key]
-    op = _UFUNCS.get(key)
-    if not isinstance(op, Op) or op.module in _SCIPYS_ALONE:
+    op = _ufunc(key)
+    if not isinstance(op, Op) or op.module in catalog.SCIPYS_ALONE:
         return "functions of tf (tf.math, tf.linalg, tf.signal)"
     name = op.title
     special_ones = name.startswith(("bessel", "dawsn", "expint", "fresnel", "spence"))

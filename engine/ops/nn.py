@@ -26,10 +26,12 @@ from engine.ops.creation import ones_like
 from engine.ops.explog import by_tails, exp, expm1_slope, in_single
 from engine.ops.joining import concat
 from engine.ops.reduce import as_axes, balanced, change_of_shares, reduce_sum_op
-from engine.ops.special import ndtr
 from engine.ops.trig import tanh
 from engine.runtime import elementary
 from engine.runtime.errors import ShapeError
+from engine.runtime.lazy_scipy import Later
+
+_special = Later("engine.ops.special", modules=False)
 
 # ---- rectifiers ------------------------------------------------------------------------------------------------------
 
@@ -205,12 +207,12 @@ def _gelu_kernel(features: Any, *, approximate: bool) -> Operand:
     if approximate:
         # the logistic function keeps the digits that 1 + tanh loses far below
         return features * _sigmoid_kernel(2 * _tanh_argument(features))
-    return features * ndtr.kernel(features)
+    return features * _special.ndtr.kernel(features)
 
 
 def _gelu_partial(out: Any, x: Any, *, approximate: bool) -> Operand:
     if not approximate:
-        return ndtr(x) + x * exp(-0.5 * square(x)) * (1 / math.sqrt(2 * math.pi))
+        return _special.ndtr(x) + x * exp(-0.5 * square(x)) * (1 / math.sqrt(2 * math.pi))
     argument = 2 * _tanh_argument(x)
     gate = sigmoid(argument)
     slope = 2 * math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * square(x))

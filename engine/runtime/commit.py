@@ -17,6 +17,7 @@ whichever of the two an interrupt hits, the other one does it.
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 from collections import deque
@@ -24,8 +25,6 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat, starmap
 from operator import call
 from typing import Any, TypeVar
-
-import numpy as np
 
 from engine.runtime.errors import CancelledError
 
@@ -97,11 +96,17 @@ def commit(writes: Iterable[tuple[Any, ...]]) -> None:
     deque(starmap(call, writes), 0)
 
 
-# as a decorator: an interrupt between the body of a `with` and its end would leave the setting behind
-@np.errstate(all="ignore")
+@functools.cache
+def _unwarned() -> Callable[[Iterable[tuple[Any, ...]]], None]:
+    import numpy as np  # which who imports a front end need not wait for
+
+    # as a decorator: an interrupt between the body of a `with` and its end would leave the setting behind
+    return np.errstate(all="ignore")(commit)
+
+
 def commit_computing(writes: Iterable[tuple[Any, ...]]) -> None:
     """`commit` with calls of ufuncs, of whose results NumPy warns nobody: a warning is Python code, and may raise."""
-    commit(writes)
+    _unwarned()(writes)
 
 
 # ---- waiting ---------------------------------------------------------------------------------------------------------

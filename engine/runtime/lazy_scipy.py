@@ -1,14 +1,14 @@
-"""SciPy, a part of which is loaded when it is first used: gradients and dense Jacobians of most programs need none."""
+"""Modules that are loaded when they are first used: parts of SciPy, which most programs do not need, and ours."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["scipy", "sparse"]
+__all__ = ["Later", "scipy", "sparse"]
 
 
-class _Later:
+class Later:
     """A package, or a module, that the first use of a name in it loads.
 
     Parameters
@@ -30,9 +30,9 @@ class _Later:
         return found
 
 
-scipy = _Later("scipy", modules=True)
+scipy = Later("scipy", modules=True)
 
 if TYPE_CHECKING:
     from scipy import sparse
 else:
-    sparse = _Later("scipy.sparse", modules=False)
+    sparse = Later("scipy.sparse", modules=False)

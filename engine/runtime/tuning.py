@@ -7,12 +7,12 @@ are added depend on them, and so last bits do. docs/tuning.md says what that mea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
-def _about(unit: str, what: str, source: str) -> Mapping[str, str]:
-    return {"unit": unit, "what": what, "source": source}
+def _about(default: Any, unit: str, what: str, source: str) -> Any:
+    return field(default=default, metadata={"unit": unit, "what": what, "source": source})
 
 
 _TIMED = "timed in programs of Python, 2-core AMD EPYC, NumPy 2.5, one thread"
@@ -30,319 +30,187 @@ _MEMORY = "a limit that was set"
 class Tuning:
     """The record. Each field's metadata holds its unit, what it says and its source."""
 
-    call: float = field(default=2.65e-7, metadata=_about("s", "a kernel call in a sweep", _TIMED))
-    element: float = field(
-        default=1.55e-10, metadata=_about("s", "an element of an elementwise result: memory traffic", _TIMED)
-    )
-    flop: float = field(default=1e-11, metadata=_about("s", "an operation of a product of matrices", _TIMED))
-    pick: float = field(
-        default=1.4e-9,
-        metadata=_about("s", "a number gathered from a sweep's result and put in its place", _TIMED),
-    )
+    call: float = _about(2.65e-7, "s", "a kernel call in a sweep", _TIMED)
+    element: float = _about(1.55e-10, "s", "an element of an elementwise result: memory traffic", _TIMED)
+    flop: float = _about(1e-11, "s", "an operation of a product of matrices", _TIMED)
+    pick: float = _about(1.4e-9, "s", "a number gathered from a sweep's result and put in its place", _TIMED)
 
-    update_tile: int = field(
-        default=1 << 17, metadata=_about("bytes", "of an array in one tile of an update, which reads several", _CACHE)
-    )
-    update_elements: int = field(
-        default=1 << 16, metadata=_about("elements", "of a variable that is worth a loop of its own", _CHOSEN)
-    )
-    update_variables: int = field(
-        default=16, metadata=_about("variables", "smaller ones that are worth one loop together", _CHOSEN)
-    )
-    narrowing_elements: int = field(
-        default=1 << 11,
-        metadata=_about(
-            "elements",
-            "that need not be computed, from which on parts are",
-            "chosen by trial on GradBench and the suite of 0.3",
-        ),
-    )
-    column_elements: int = field(
-        default=1 << 9,
-        metadata=_about("rows", "of a few numbers, from which on they are vectors", "chosen by trial on GradBench"),
-    )
-    unrolled_nodes: int = field(
-        default=1 << 11, metadata=_about("nodes", "of all steps of a loop that are written out", _LOOPS)
-    )
-    unrolled_elements: int = field(
-        default=1 << 9,
-        metadata=_about("elements", "from which on steps are written out where a small part is taken", _LOOPS),
-    )
-    unrolled_whole: int = field(
-        default=1 << 14, metadata=_about("elements", "from which on steps are written out elsewhere", _LOOPS)
-    )
-    written_bytes: int = field(
-        default=1 << 15,
-        metadata=_about("bytes", "of an array that a loop carries, from which on steps write entries of it", _LOOPS),
-    )
-    slice_concat_elements: int = field(
-        default=1 << 11, metadata=_about("elements", "from which on slices are copied, not indexed", _CHOSEN)
-    )
-    slice_concat_slices: int = field(default=32, metadata=_about("slices", "that may be copied in its place", _CHOSEN))
-    slice_concat_length: int = field(
-        default=64, metadata=_about("elements", "in a slice on average, from which on it pays", _CHOSEN)
-    )
-    slice_sum_bytes: int = field(
-        default=1 << 12,
-        metadata=_about(
-            "bytes", "of an array, times its slices, from which on these are added where they belong", _TRIED
-        ),
-    )
-    inplace_concat_bytes: int = field(
-        default=1 << 16, metadata=_about("bytes", "below which arrays are joined at the end", _CHOSEN)
-    )
-    buffer_bytes: int = field(
-        default=1 << 16, metadata=_about("bytes", "of a result, from which on it gets a place in a block", _CHOSEN)
-    )
-    block_bytes: int = field(default=1 << 27, metadata=_about("bytes", "of the block of one program", _MEMORY))
-    pool_bytes: int = field(
-        default=1 << 28, metadata=_about("bytes", "that the pool keeps while nobody uses them", _MEMORY)
-    )
-    pool_least: int = field(
-        default=1 << 17,
-        metadata=_about("bytes", "of an array, from which on the system maps new pages for it", "128 kB in glibc"),
-    )
-    fold_bytes: int = field(default=1 << 20, metadata=_about("bytes", "of a constant that lowering computes", _MEMORY))
-    fold_plan_bytes: int = field(default=1 << 16, metadata=_about("bytes", "of a constant that a plan keeps", _MEMORY))
-    sweep_bytes: int = field(default=1 << 28, metadata=_about("bytes", "of one sweep, unless a caller says", _MEMORY))
-    release_elements: int = field(
-        default=1 << 14,
-        metadata=_about(
-            "elements",
-            "in rows, from which on other threads may run meanwhile",
-            "some 10 µs of work, beside 1 µs for the lock",
-        ),
-    )
-    row_elements: int = field(
-        default=1 << 7, metadata=_about("elements", "of a copy's inner loop, below which it goes through two", _TRIED)
-    )
-    repeat_elements: int = field(
-        default=1 << 11,
-        metadata=_about("elements", "of an inner loop that is made of few, its operands repeated", _TRIED),
-    )
-    repeat_times: int = field(default=4, metadata=_about("times", "from which on operands are repeated", _TRIED))
-    sum_columns: int = field(
-        default=1 << 7,
-        metadata=_about("elements", "of a row, below which a loop of our own adds rows to one another", _TRIED),
-    )
-    shared_numbers: int = field(
-        default=1 << 18,
-        metadata=_about("numbers", "in a row or in tiles, from which on threads share them", "some tenths of a ms"),
-    )
-    native_tile: int = field(
-        default=1 << 14,
-        metadata=_about("bytes", "of an array in one tile of an update in C", "some arrays' shall stay in 32 kB"),
-    )
-    group_bytes: int = field(
-        default=1 << 12, metadata=_about("bytes", "of an array, from which on rows in C run tile by tile", _TRIED)
-    )
-    group_fused_bytes: int = field(
-        default=1 << 11,
-        metadata=_about("bytes", "of an array, from which on such rows do so if all of them become one", _TRIED),
-    )
-    group_large: int = field(
-        default=1 << 16,
-        metadata=_about("bytes", "of an array, whose lines go so one by one; of a line that is not reduced", _TRIED),
-    )
-    gather_numbers: int = field(
-        default=2000, metadata=_about("numbers", "added up one by one, not by a sparse matrix", _CHOSEN)
-    )
-    dot_elements: int = field(
-        default=1 << 13,
-        metadata=_about("elements", "of a result, up to which `dot` is quicker than `matmul`", _CHOSEN),
-    )
-    mirrored_columns: int = field(
-        default=1 << 7,
-        metadata=_about("columns", "up to which a matrix is multiplied by a copy of its transpose", _TRIED),
-    )
-    sum_elements: int = field(
-        default=1 << 7,
-        metadata=_about("elements", "of rows, from which on they are added up in blocks", _CHOSEN),
-    )
-    window_numbers: int = field(
-        default=1 << 19, metadata=_about("numbers", "that a kernel lays side by side at a time", _BLOCK)
-    )
-    window_passes: int = field(
-        default=8,
-        metadata=_about("times", "smaller are parts of work that goes over each number several times", _JUDGED),
-    )
-    window_line: int = field(
-        default=128,
-        metadata=_about("numbers", "beside each other, from which on they have a loop of their own", _JUDGED),
-    )
-    pool_numbers: int = field(
-        default=1 << 19, metadata=_about("numbers", "of images that are pooled at a time", _BLOCK)
-    )
-    conv_channels: int = field(
-        default=4,
-        metadata=_about(
-            "channels",
-            "from which on channels, not pixels, lie beside each other when taps are added up",
-            _CONVOLUTIONS,
-        ),
-    )
-    conv_outputs: int = field(
-        default=4,
-        metadata=_about(
-            "times", "as many outputs as channels, from which on a transpose is a convolution", _CONVOLUTIONS
-        ),
-    )
-    window_run: int = field(
-        default=24,
-        metadata=_about("numbers", "in a window's row, below which windows are copied tap by tap", _CONVOLUTIONS),
-    )
-    window_run_strided: int = field(
-        default=16,
-        metadata=_about("numbers", "the same, for windows that move in larger steps than one", _CONVOLUTIONS),
-    )
-    window_proof: int = field(
-        default=1 << 15,
-        metadata=_about(
-            "numbers", "times outputs, from which on it pays to compare the bits of a loop in C", _CONVOLUTIONS
-        ),
-    )
-    window_starts: int = field(
-        default=14 * 64,
-        metadata=_about(
-            "windows", "whose first elements are computed at a time", "64 rounds of the loop in C, which takes 14"
-        ),
-    )
-    one_thread: int = field(
-        default=1 << 26,
-        metadata=_about(
-            "flop / 2",
-            "of a product, up to which one thread of OpenBLAS computes it",
-            "1.5 to 3 ms: less than a thread may wait for a core where others compute, too",
-        ),
-    )
-    one_thread_conv: int = field(
-        default=1 << 31,
-        metadata=_about(
-            "flop / 2",
-            "of a convolution, which is many products, up to which one thread computes them",
-            "a VAE's step beside two busy processes: 0.02 s with one thread, 0.6 s with two",
-        ),
-    )
-    product_small: int = field(
-        default=10**6,
-        metadata=_about(
-            "flop / 2",
-            "of a product, up to which OpenBLAS takes matrices as they lie",
-            "one thread, AVX-512: 210 to 230 GFLOP/s up to there, 150 to 190 beyond",
-        ),
-    )
-    product_rows: int = field(
-        default=128, metadata=_about("rows", "of a part of a product that BLAS copies first", _CONVOLUTIONS)
-    )
-    product_rows_in_place: int = field(
-        default=8, metadata=_about("rows", "of a part of a product that BLAS takes as it lies", _CONVOLUTIONS)
-    )
-    product_whole: int = field(
-        default=1 << 16, metadata=_about("numbers", "in the rows, up to which a product is not divided", _CONVOLUTIONS)
-    )
-    product_sum_least: int = field(
-        default=128, metadata=_about("rows", "that a product of columns sums over at a time, at least", _CONVOLUTIONS)
-    )
-    product_sum_most: int = field(default=256, metadata=_about("rows", "the same, at most", _CONVOLUTIONS))
-    product_columns: int = field(
-        default=16, metadata=_about("columns", "of a part of a product of columns", _CONVOLUTIONS)
-    )
-    product_outputs: int = field(
-        default=64, metadata=_about("outputs", "above which a product of columns is made in one piece", _CONVOLUTIONS)
-    )
-    product_unfilled: int = field(
-        default=2, metadata=_about("columns", "up to which a product of columns does not fill registers", _CONVOLUTIONS)
-    )
-    narrow_columns: int = field(
-        default=3,
-        metadata=_about("columns", "up to which many products with one matrix are one product, transposed", _JUDGED),
-    )
-    sum_rows: int = field(default=1 << 10, metadata=_about("rows", "that are added up one after the other", _JUDGED))
-    nan_elements: int = field(
-        default=1 << 13, metadata=_about("elements", "up to which a product with itself finds a NaN quickest", _JUDGED)
-    )
-    joint_operands: int = field(
-        default=16, metadata=_about("operands", "of an op, from which on one rule for all of them pays", _JUDGED)
-    )
-    twin_bytes: int = field(
-        default=1 << 12, metadata=_about("bytes", "of an array, from which on workers get equal arrays once", _JUDGED)
-    )
-    view_span: int = field(
-        default=8,
-        metadata=_about("times", "as much memory as a view shows, up to which a worker gets all of it", _JUDGED),
-    )
-    index_elements: int = field(
-        default=1 << 16, metadata=_about("elements", "of a block of a Jacobian, up to which each has an index", _JUDGED)
-    )
-    thin_block: int = field(
-        default=16, metadata=_about("rows or columns", "up to which a full block stands among sparse ones", _JUDGED)
-    )
-    crowded_seeds: int = field(
-        default=8,
-        metadata=_about("seeds", "of a Jacobian, from which on fewer are looked for behind sums at its ends", _JUDGED),
-    )
-    star_entries: int = field(
-        default=5_000,
-        metadata=_about(
-            "entries", "of a pattern, up to which a star coloring is always tried", "about 2 µs for each entry"
-        ),
-    )
-    exact_entries: int = field(
-        default=10_000, metadata=_about("entries", "of a pattern, up to which it is kept however full it is", _JUDGED)
-    )
-    fullest: int = field(
-        default=3,
-        metadata=_about(
-            "entries",
-            "of which one may be set in a larger pattern; fuller ones are taken to be dense",
-            "coloring saves at most two thirds of the sweeps then",
-        ),
-    )
-    table_elements: int = field(
-        default=1 << 17, metadata=_about("elements", "of a matrix of a pattern, up to which it is written out", _JUDGED)
-    )
-    coefficient_entries: int = field(
-        default=1 << 22,
-        metadata=_about(
-            "entries", "of coefficients, up to which a Jacobian is swept from sums of its sources", _MEMORY
-        ),
-    )
-    coloring_entries: int = field(
-        default=200_000,
-        metadata=_about("entries", "of a pattern, below which more orders of columns are tried", _JUDGED),
-    )
-    star_coloring_entries: int = field(
-        default=1_000_000,
-        metadata=_about(
-            "entries",
-            "of a symmetric pattern, up to which a star coloring is tried at all",
-            "about 2 µs for each entry",
-        ),
-    )
-    coloring_masks: int = field(
-        default=512, metadata=_about("bits", "that loops in search of a coloring hold for each entry", _MEMORY)
-    )
-    coloring_visits: int = field(
-        default=4, metadata=_about("visits", "to each entry in search of fewer colors", _JUDGED)
-    )
-    coloring_chunk: int = field(
-        default=1 << 20, metadata=_about("entries", "that become Python integers at a time", _MEMORY)
-    )
-    update_steps: int = field(
-        default=2, metadata=_about("steps", "of an optimizer op by op, before small variables have a program", _JUDGED)
-    )
-    fold_update_bytes: int = field(
-        default=1 << 12,
-        metadata=_about("bytes", "of a constant that the program of an update computes beforehand", _MEMORY),
-    )
-    saved_bytes: int = field(
-        default=1 << 28, metadata=_about("bytes", "that the steps of a loop may save for its gradient", _MEMORY)
-    )
-    saved_elementwise_bytes: int = field(
-        default=1 << 24,
-        metadata=_about(
-            "bytes", "up to which they save values of exponentials and the like, which memory is slower than", _TRIED
-        ),
+    update_tile: int = _about(1 << 17, "bytes", "of an array in one tile of an update, which reads several", _CACHE)
+    update_elements: int = _about(1 << 16, "elements", "of a variable that is worth a loop of its own", _CHOSEN)
+    update_variables: int = _about(16, "variables", "smaller ones that are worth one loop together", _CHOSEN)
+    narrowing_elements: int = _about(
+        1 << 11,
+        "elements",
+        "that need not be computed, from which on parts are",
+        "chosen by trial on GradBench and the suite of 0.3",
+    )
+    column_elements: int = _about(
+        1 << 9, "rows", "of a few numbers, from which on they are vectors", "chosen by trial on GradBench"
+    )
+    unrolled_nodes: int = _about(1 << 11, "nodes", "of all steps of a loop that are written out", _LOOPS)
+    unrolled_elements: int = _about(
+        1 << 9, "elements", "from which on steps are written out where a small part is taken", _LOOPS
+    )
+    unrolled_whole: int = _about(1 << 14, "elements", "from which on steps are written out elsewhere", _LOOPS)
+    written_bytes: int = _about(
+        1 << 15, "bytes", "of an array that a loop carries, from which on steps write entries of it", _LOOPS
+    )
+    slice_concat_elements: int = _about(1 << 11, "elements", "from which on slices are copied, not indexed", _CHOSEN)
+    slice_concat_slices: int = _about(32, "slices", "that may be copied in its place", _CHOSEN)
+    slice_concat_length: int = _about(64, "elements", "in a slice on average, from which on it pays", _CHOSEN)
+    slice_sum_bytes: int = _about(
+        1 << 12, "bytes", "of an array, times its slices, from which on these are added where they belong", _TRIED
+    )
+    inplace_concat_bytes: int = _about(1 << 16, "bytes", "below which arrays are joined at the end", _CHOSEN)
+    buffer_bytes: int = _about(1 << 16, "bytes", "of a result, from which on it gets a place in a block", _CHOSEN)
+    block_bytes: int = _about(1 << 27, "bytes", "of the block of one program", _MEMORY)
+    pool_bytes: int = _about(1 << 28, "bytes", "that the pool keeps while nobody uses them", _MEMORY)
+    pool_least: int = _about(
+        1 << 17, "bytes", "of an array, from which on the system maps new pages for it", "128 kB in glibc"
+    )
+    fold_bytes: int = _about(1 << 20, "bytes", "of a constant that lowering computes", _MEMORY)
+    fold_plan_bytes: int = _about(1 << 16, "bytes", "of a constant that a plan keeps", _MEMORY)
+    sweep_bytes: int = _about(1 << 28, "bytes", "of one sweep, unless a caller says", _MEMORY)
+    release_elements: int = _about(
+        1 << 14,
+        "elements",
+        "in rows, from which on other threads may run meanwhile",
+        "some 10 µs of work, beside 1 µs for the lock",
+    )
+    row_elements: int = _about(1 << 7, "elements", "of a copy's inner loop, below which it goes through two", _TRIED)
+    repeat_elements: int = _about(
+        1 << 11, "elements", "of an inner loop that is made of few, its operands repeated", _TRIED
+    )
+    repeat_times: int = _about(4, "times", "from which on operands are repeated", _TRIED)
+    sum_columns: int = _about(
+        1 << 7, "elements", "of a row, below which a loop of our own adds rows to one another", _TRIED
+    )
+    shared_numbers: int = _about(
+        1 << 18, "numbers", "in a row or in tiles, from which on threads share them", "some tenths of a ms"
+    )
+    native_tile: int = _about(
+        1 << 14, "bytes", "of an array in one tile of an update in C", "some arrays' shall stay in 32 kB"
+    )
+    group_bytes: int = _about(1 << 12, "bytes", "of an array, from which on rows in C run tile by tile", _TRIED)
+    group_fused_bytes: int = _about(
+        1 << 11, "bytes", "of an array, from which on such rows do so if all of them become one", _TRIED
+    )
+    group_large: int = _about(
+        1 << 16, "bytes", "of an array, whose lines go so one by one; of a line that is not reduced", _TRIED
+    )
+    gather_numbers: int = _about(2000, "numbers", "added up one by one, not by a sparse matrix", _CHOSEN)
+    dot_elements: int = _about(1 << 13, "elements", "of a result, up to which `dot` is quicker than `matmul`", _CHOSEN)
+    mirrored_columns: int = _about(
+        1 << 7, "columns", "up to which a matrix is multiplied by a copy of its transpose", _TRIED
+    )
+    sum_elements: int = _about(1 << 7, "elements", "of rows, from which on they are added up in blocks", _CHOSEN)
+    window_numbers: int = _about(1 << 19, "numbers", "that a kernel lays side by side at a time", _BLOCK)
+    window_passes: int = _about(
+        8, "times", "smaller are parts of work that goes over each number several times", _JUDGED
+    )
+    window_line: int = _about(128, "numbers", "beside each other, from which on they have a loop of their own", _JUDGED)
+    pool_numbers: int = _about(1 << 19, "numbers", "of images that are pooled at a time", _BLOCK)
+    conv_channels: int = _about(
+        4, "channels", "from which on channels, not pixels, lie beside each other when taps are added up", _CONVOLUTIONS
+    )
+    conv_outputs: int = _about(
+        4, "times", "as many outputs as channels, from which on a transpose is a convolution", _CONVOLUTIONS
+    )
+    window_run: int = _about(
+        24, "numbers", "in a window's row, below which windows are copied tap by tap", _CONVOLUTIONS
+    )
+    window_run_strided: int = _about(
+        16, "numbers", "the same, for windows that move in larger steps than one", _CONVOLUTIONS
+    )
+    window_proof: int = _about(
+        1 << 15, "numbers", "times outputs, from which on it pays to compare the bits of a loop in C", _CONVOLUTIONS
+    )
+    window_starts: int = _about(
+        14 * 64, "windows", "whose first elements are computed at a time", "64 rounds of the loop in C, which takes 14"
+    )
+    one_thread: int = _about(
+        1 << 26,
+        "flop / 2",
+        "of a product, up to which one thread of OpenBLAS computes it",
+        "1.5 to 3 ms: less than a thread may wait for a core where others compute, too",
+    )
+    one_thread_conv: int = _about(
+        1 << 31,
+        "flop / 2",
+        "of a convolution, which is many products, up to which one thread computes them",
+        "a VAE's step beside two busy processes: 0.02 s with one thread, 0.6 s with two",
+    )
+    product_small: int = _about(
+        10**6,
+        "flop / 2",
+        "of a product, up to which OpenBLAS takes matrices as they lie",
+        "one thread, AVX-512: 210 to 230 GFLOP/s up to there, 150 to 190 beyond",
+    )
+    product_rows: int = _about(128, "rows", "of a part of a product that BLAS copies first", _CONVOLUTIONS)
+    product_rows_in_place: int = _about(8, "rows", "of a part of a product that BLAS takes as it lies", _CONVOLUTIONS)
+    product_whole: int = _about(1 << 16, "numbers", "in the rows, up to which a product is not divided", _CONVOLUTIONS)
+    product_sum_least: int = _about(
+        128, "rows", "that a product of columns sums over at a time, at least", _CONVOLUTIONS
+    )
+    product_sum_most: int = _about(256, "rows", "the same, at most", _CONVOLUTIONS)
+    product_columns: int = _about(16, "columns", "of a part of a product of columns", _CONVOLUTIONS)
+    product_outputs: int = _about(64, "outputs", "above which a product of columns is made in one piece", _CONVOLUTIONS)
+    product_unfilled: int = _about(
+        2, "columns", "up to which a product of columns does not fill registers", _CONVOLUTIONS
+    )
+    narrow_columns: int = _about(
+        3, "columns", "up to which many products with one matrix are one product, transposed", _JUDGED
+    )
+    sum_rows: int = _about(1 << 10, "rows", "that are added up one after the other", _JUDGED)
+    nan_elements: int = _about(1 << 13, "elements", "up to which a product with itself finds a NaN quickest", _JUDGED)
+    joint_operands: int = _about(16, "operands", "of an op, from which on one rule for all of them pays", _JUDGED)
+    twin_bytes: int = _about(1 << 12, "bytes", "of an array, from which on workers get equal arrays once", _JUDGED)
+    view_span: int = _about(8, "times", "as much memory as a view shows, up to which a worker gets all of it", _JUDGED)
+    index_elements: int = _about(
+        1 << 16, "elements", "of a block of a Jacobian, up to which each has an index", _JUDGED
+    )
+    thin_block: int = _about(16, "rows or columns", "up to which a full block stands among sparse ones", _JUDGED)
+    crowded_seeds: int = _about(
+        8, "seeds", "of a Jacobian, from which on fewer are looked for behind sums at its ends", _JUDGED
+    )
+    star_entries: int = _about(
+        5_000, "entries", "of a pattern, up to which a star coloring is always tried", "about 2 µs for each entry"
+    )
+    exact_entries: int = _about(10_000, "entries", "of a pattern, up to which it is kept however full it is", _JUDGED)
+    fullest: int = _about(
+        3,
+        "entries",
+        "of which one may be set in a larger pattern; fuller ones are taken to be dense",
+        "coloring saves at most two thirds of the sweeps then",
+    )
+    table_elements: int = _about(
+        1 << 17, "elements", "of a matrix of a pattern, up to which it is written out", _JUDGED
+    )
+    coefficient_entries: int = _about(
+        1 << 22, "entries", "of coefficients, up to which a Jacobian is swept from sums of its sources", _MEMORY
+    )
+    coloring_entries: int = _about(
+        200_000, "entries", "of a pattern, below which more orders of columns are tried", _JUDGED
+    )
+    star_coloring_entries: int = _about(
+        1_000_000,
+        "entries",
+        "of a symmetric pattern, up to which a star coloring is tried at all",
+        "about 2 µs for each entry",
+    )
+    coloring_masks: int = _about(512, "bits", "that loops in search of a coloring hold for each entry", _MEMORY)
+    coloring_visits: int = _about(4, "visits", "to each entry in search of fewer colors", _JUDGED)
+    coloring_chunk: int = _about(1 << 20, "entries", "that become Python integers at a time", _MEMORY)
+    update_steps: int = _about(2, "steps", "of an optimizer op by op, before small variables have a program", _JUDGED)
+    fold_update_bytes: int = _about(
+        1 << 12, "bytes", "of a constant that the program of an update computes beforehand", _MEMORY
+    )
+    saved_bytes: int = _about(1 << 28, "bytes", "that the steps of a loop may save for its gradient", _MEMORY)
+    saved_elementwise_bytes: int = _about(
+        1 << 24,
+        "bytes",
+        "up to which they save values of exponentials and the like, which memory is slower than",
+        _TRIED,
     )
 
 

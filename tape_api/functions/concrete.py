@@ -146,18 +146,7 @@ class ConcreteFunction:
                 raise TypeError(f"{self.name}: argument `{name}` is bound to {wanted!r}, got {value!r}")
             return wanted
         nest.assert_same_structure(wanted, value)
-        return nest.map_structure(lambda spec, x: self._like(name, x, spec), wanted, value)
-
-    def _like(self, name: str, x: Any, spec: Any) -> Any:
-        if not isinstance(spec, TensorSpec):
-            return spec
-        tensor = x.read_value() if isinstance(x, Variable) else convert_to_tensor(x, spec.dtype)
-        if tensor.dtype is not spec.dtype or not spec.shape.is_compatible_with(tensor.shape):
-            raise TypeError(
-                f"{self.name}: argument `{name}` must be like {spec}, got shape {tensor.shape} and dtype "
-                f"{tensor.dtype.name}"
-            )
-        return tensor
+        return nest.map_structure(lambda spec, x: like(self.name, name, x, spec), wanted, value)
 
     def __repr__(self) -> str:
         return f"<ConcreteFunction {self.name}{self.structured_input_signature} -> {self.structured_outputs}>"
@@ -170,3 +159,17 @@ def spec_of(x: Any) -> Any:
     if isinstance(x, Value) and not isinstance(x, Variable):
         return TensorSpec(x.shape, x.dtype)
     return TensorSpec(x.shape, x.dtype) if isinstance(x, np.ndarray) else x
+
+
+def like(function: str, argument: str, x: Any, spec: Any, how: str = "dtype") -> Any:
+    """`x` as a tensor of a function's argument, which must be as the spec says; what is no spec is bound."""
+    if not isinstance(spec, TensorSpec):
+        return spec
+    kind: dict[str, Any] = {how: spec.dtype}
+    tensor = x.read_value() if isinstance(x, Variable) else convert_to_tensor(x, **kind)
+    if tensor.dtype is not spec.dtype or not spec.shape.is_compatible_with(tensor.shape):
+        raise TypeError(
+            f"{function}: argument `{argument}` must be like {spec}, got shape {tensor.shape} and dtype "
+            f"{tensor.dtype.name}"
+        )
+    return tensor

@@ -18,6 +18,7 @@ from engine.core.instantiate import instantiate
 from engine.core.tape import active
 from engine.core.value import Value
 from engine.runtime.errors import InvalidArgumentError
+from tape_api.functions.concrete import like
 from tape_api.functions.open_function import OpenFunction
 from tape_api.functions.tracing import on_values
 from tape_api.saved_model.structures import NotRead
@@ -196,7 +197,8 @@ class RestoredConcreteFunction:
 
     def run(self, given: Sequence[Any]) -> Any:
         """Call it with its tensors, in order."""
-        tensors = [self._like(*each) for each in zip(self._keywords, given, self._specs, strict=True)]
+        each = zip(self._keywords, given, self._specs, strict=True)
+        tensors = [like(self.name, name, x, spec, "dtype_hint") for name, x, spec in each]
         return self.program()(tensors)
 
     def _tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
@@ -213,15 +215,6 @@ class RestoredConcreteFunction:
             problem = f"missing {', '.join(missing)}" if missing else f"unexpected {', '.join(more)}"
             raise TypeError(f"{self.name}: takes the tensors {', '.join(self._keywords)}; {problem}")
         return [given[k] for k in self._keywords]
-
-    def _like(self, name: str, x: Any, spec: TensorSpec) -> Any:
-        tensor = x.read_value() if isinstance(x, Variable) else convert_to_tensor(x, dtype_hint=spec.dtype)
-        if tensor.dtype is not spec.dtype or not spec.shape.is_compatible_with(tensor.shape):
-            raise TypeError(
-                f"{self.name}: argument `{name}` must be like {spec}, got shape {tensor.shape} and dtype "
-                f"{tensor.dtype.name}"
-            )
-        return tensor
 
     def __repr__(self) -> str:
         return f"<RestoredConcreteFunction {self.name}{self.structured_input_signature} -> {self.structured_outputs}>"

@@ -1,16 +1,16 @@
-"""The steps that `bench.functions` times: programs give Python's bits, and TensorFlow's numbers."""
+"""The steps that `bench.test_steps` times: programs give Python's bits, and TensorFlow's numbers."""
 
 import numpy as np
 import pytest
 
 import tape_api
-from bench import functions
+from bench import test_steps as steps
 
-SMALL = [name for name in functions.STEPS if "784" not in name and "5,000" not in name]
+SMALL = [name for name in steps.STEPS if "784" not in name and "5,000" not in name]
 
 
 def found(name: str) -> list[bytes]:
-    call = functions.STEPS[name](tape_api)
+    call = steps.STEPS[name](tape_api)
     return [np.asarray(call()).tobytes() for _ in range(5)]
 
 
@@ -27,8 +27,7 @@ def test_a_program_gives_what_python_gives(name: str) -> None:
 @pytest.mark.peer
 @pytest.mark.parametrize("name", SMALL)
 def test_tensorflow_gives_the_same(name: str) -> None:
-    tensorflow = pytest.importorskip("tensorflow")
-    make = functions.STEPS[name]
-    functions._checked(name, {"program": make(tape_api), "tensorflow": make(tensorflow)})
-    with pytest.raises(AssertionError, match="gives"):
-        functions._checked(name, {"program": make(tape_api), "tensorflow": lambda: np.float32(1e3)})
+    make = steps.STEPS[name]
+    steps.agree(make(pytest.importorskip("tensorflow")), make(tape_api))
+    with pytest.raises(AssertionError, match="Not equal"):
+        steps.agree(make(tape_api), lambda: np.float32(1e3))

@@ -127,7 +127,7 @@ def test_peers(peer: str, problem: Problem) -> None:
         pytest.skip(f"{peer}: {reason}")
     for way in ways.values():
         jacobians.check(problem, values, way())
-    assert peer_jacobians.fastest(ways) in ways
+    assert set(peer_jacobians.warm_seconds(ways)) == set(ways)
 
 
 def test_what_is_wrong_is_noticed() -> None:

@@ -1,4 +1,4 @@
-"""Long chains take memory in proportion to their length. That 100,000 ops work at all is in bench/test_overhead.py."""
+"""Long chains take memory in proportion to their length. That 100,000 ops work at all is in bench/test_steps.py."""
 
 import tracemalloc
 from collections.abc import Callable

@@ -10,7 +10,6 @@ import tape_api as tf
 from engine.core.eager import in_c
 from engine.core.tape import Tape, active
 from tests.executor.test_trips import calls
-from tests.processes import printed
 
 
 def test_a_tape_that_does_not_explain_is_the_plain_one() -> None:
@@ -34,17 +33,6 @@ def test_an_op_that_is_recorded_runs_through_the_same_functions() -> None:
     assert of_op.count("record") == of_read.count("record") == (not in_c)
     assert of_read.count("record_read") == 1
     assert not [name for name in of_op + of_read if name in ("user_frame", "record_beside")]
-
-
-def test_nothing_of_it_is_loaded_before_it_is_asked() -> None:
-    program = (
-        "import sys, tape_api as tf, graph_api as g\n"
-        "x = tf.Variable(1.0)\n"
-        "with tf.GradientTape() as tape: y = x * x\n"
-        "tape.gradient(y, x)\n"
-        "print([m for m in sys.modules if m.startswith('engine.explain')])\n"
-    )
-    assert printed(program) == "[]\n"
 
 
 def test_a_tape_that_explains_stops_with_the_block_and_keeps_nothing_afterwards() -> None:

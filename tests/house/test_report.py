@@ -10,7 +10,8 @@ import pytest
 from bench import digits, problems
 from bench.measure import measure, write_json
 from bench.page import page, table, verdict, wide
-from bench.svg import Bars, Line, Scale, bar_chart, line_chart, readable
+from bench.svg import Line, Scale, line_chart
+from bench.text import readable
 from tests.processes import printed
 
 
@@ -32,12 +33,6 @@ def test_a_scale_maps_its_ends_and_has_round_ticks() -> None:
 def test_a_line_chart_names_its_axes_and_curves() -> None:
     words = texts(line_chart("Loss < 3", [Line("a", [2, 1], "#000"), Line("b & c", [2.5, 1], "#111")], "step", "loss"))
     assert {"Loss < 3", "a", "b & c", "step", "loss", "0", "1", "2"} <= set(words)
-
-
-def test_a_bar_chart_shows_every_value() -> None:
-    groups = [Bars("pixels", [("tape", (12345.0, 0.5)), ("graph", (20.0, 3.0))])]
-    words = texts(bar_chart("Time", groups, [("first", "#000"), ("later", "#111")], "ms"))
-    assert {"pixels", "tape", "graph", "first", "later", "12,345", "0.5", "20", "3", "ms"} <= set(words)
 
 
 def test_a_page_answers_first_and_lists_what_it_has() -> None:

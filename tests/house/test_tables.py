@@ -23,10 +23,11 @@ from dualgrad.frontend.differences import DIFFERENCES
 from dualgrad.migrate.internal_modules import modules
 from engine.core.op import Op
 from engine.core.structural import Cotangent, Tangent
-from engine.numpy_api import protocol
+from engine.numpy_api import catalog, protocol
 from graph_api.graph_files import export, exporting, importing  # noqa: F401 - loads the rows of files
 from graph_api.graphs.node_names import OF_FUNCTIONS
 from tests.house.test_house import MODULES
+from tests.house.test_names import has
 from tests.op_table import OPS
 
 FRONT_ENDS = (graph_api, tape_api)
@@ -120,7 +121,8 @@ def registries() -> Iterator[tuple[str, list[Op]]]:
 
 
 def test_every_op_is_applied_somewhere_or_has_a_public_name() -> None:
-    offered = {row[0] for row in protocol.ROWS.values()} | {*protocol._UFUNCS.values()}
+    offered = {row[0] for row in (protocol._ROWS | catalog.ROWS).values()}
+    offered |= {*protocol._UFUNCS.values(), *catalog.UFUNCS.values()}
     offered |= held([op.vjp for op in OPS.values()])
     assert [op.name for op in OPS.values() if op not in offered and not any(map(applied().get, names_of(op)))] == []
 
@@ -156,34 +158,23 @@ def test_every_private_definition_is_named_again() -> None:
     assert unnamed({name: path.read_text() for name, path in MODULES.items()}) == []
 
 
-def offers(front_end: Any, path: str) -> bool:
-    """Whether a front end has a name."""
-    here = front_end
-    for part in path.split("."):
-        try:
-            here = getattr(here, part)
-        except AttributeError:
-            return False
-    return True
-
-
 @pytest.mark.parametrize("name", [name for name in ABSENT if name.rpartition(".")[0] != "Session"])
 def test_what_is_absent_is_absent(name: str) -> None:
     """In one front end, or it is a part that has not all that TensorFlow has there."""
-    there = [front_end for front_end in FRONT_ENDS if offers(front_end, name)]
+    there = [front_end for front_end in FRONT_ENDS if has(front_end.__name__, name)]
     assert len(there) < 2 or hasattr(getattr(there[0], name.partition(".")[0]), "__waiting__")
 
 
 @pytest.mark.parametrize("name", [*DIFFERENCES, *OF_FUNCTIONS])
 def test_what_is_said_of_a_name_is_said_of_one_that_is_here(name: str) -> None:
-    assert any(offers(front_end, name) for front_end in FRONT_ENDS)
+    assert any(has(front_end.__name__, name) for front_end in FRONT_ENDS)
 
 
 def test_parts_of_internal_modules_are_here() -> None:
     """All but ``contrib``, whose parts are named so that `check` says what each is."""
     wanted = {part for parts in modules().values() for part in parts.split()} - {"."}
     names = {part for part in wanted if not part.endswith(":") and not part.startswith("contrib.")}
-    assert sorted(name for name in names if not any(offers(f, name) for f in FRONT_ENDS)) == []
+    assert sorted(name for name in names if not any(has(f.__name__, name) for f in FRONT_ENDS)) == []
     for part in wanted - names:
         if part.endswith(":"):
             importlib.import_module(part[:-1])

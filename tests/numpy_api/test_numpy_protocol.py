@@ -12,7 +12,7 @@ import tape_api as tf
 from engine.core import detach, nest
 from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.value import Value
-from engine.numpy_api import compound, functions, protocol
+from engine.numpy_api import catalog, compound, functions, protocol
 from engine.runtime.errors import DTypeError, SymbolicArrayError
 from tests.array_functions import Function, assert_right, weights
 from tests.numpy_rows import LOOKING, ROWS, W, X
@@ -350,8 +350,8 @@ def test_the_name_of_an_array_becomes_that_of_a_tensor() -> None:
 
 
 def test_what_errors_recommend_exists() -> None:
-    advice = {protocol._advice(f) for f in (*protocol._UFUNCS, *protocol._OPERATORS)}
-    advice |= {name for _, name in protocol.ROWS.values()} | set(protocol._ADVICE.values())
+    advice = {protocol._advice(f) for f in (*protocol._UFUNCS, *catalog.UFUNCS, *protocol._OPERATORS)}
+    advice |= {name for _, name in (protocol._ROWS | catalog.ROWS).values()} | set(protocol._ADVICE.values())
     advice |= set(detach.ADVICE.values())
     names = sorted({name for text in advice for name in re.findall(r"tf\.[\w.]+\w", text)})
     assert len(names) > 80

@@ -277,13 +277,6 @@ def test_logarithms_of_matrices_depend_on_nothing_random(dtype: str) -> None:
         np.testing.assert_allclose(la.expm(first.numpy()), a, rtol=1e-12, atol=1e-12)
 
 
-def test_importing_us_loads_no_tables() -> None:
-    program = (
-        "import sys, tape_api; print('engine.numpy_api.scipy_functions' in sys.modules, 'scipy.special' in sys.modules)"
-    )
-    assert printed(program) == "False False\n"
-
-
 @pytest.mark.parametrize("name", ["eval_legendre", "eval_chebyt", "eval_hermite"])
 def test_degrees_that_would_never_end_are_refused(name: str) -> None:
     """SciPy takes a step for each degree: at 1e18 it would not come back."""

@@ -188,6 +188,11 @@ def test_what_is_seen_may_be_others(ops: list[int], monkeypatch: pytest.MonkeyPa
     assert len(site.kept) == kept_loops._KEPT
 
 
+def test_a_look_asks_no_front_end_for_names_that_it_has_not(ops: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dualgrad.frontend.namespace.missing", lambda *_: pytest.fail("it was asked"))
+    assert repeated(lambda i, y: (tf.sin(y),), tf.constant([0.0]))[0].numpy() == [0.0]
+
+
 def test_assignments_in_a_loop(ops: list[int]) -> None:
     total = tf.Variable(0.0, trainable=False)
 

@@ -2,7 +2,6 @@
 
 import inspect
 import json
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,7 @@ import pytest
 import tape_api
 from tests import keras_page
 from tests.tape_api.test_as_keras import Listed, Twice
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    tensorflow = pytest.importorskip("tensorflow")
-    keras = pytest.importorskip("keras")
+from tests.tape_api.test_as_keras_peer import keras, tensorflow
 
 pytestmark = [pytest.mark.peer, pytest.mark.filterwarnings("ignore")]
 

@@ -23,17 +23,28 @@ def h5py() -> Any:
     return pytest.importorskip("h5py")
 
 
-@keras.utils.register_keras_serializable(package="tests")
-class Scaled(layers.Layer):
-    def __init__(self, factor: float = 2.0, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.factor = factor
+def scaled(keras: Any) -> Any:
+    """A layer of the program's own, for either library."""
 
-    def build(self, input_shape: Any) -> None:
-        self.gain = self.add_weight(name="gain", shape=(input_shape[-1],), initializer="ones")
+    @keras.utils.register_keras_serializable(package="tests")
+    class Scaled(keras.layers.Layer):  # type: ignore[misc]
+        def __init__(self, factor: float = 2.0, **kwargs: Any) -> None:
+            super().__init__(**kwargs)
+            self.factor = factor
 
-    def call(self, inputs: Any) -> Any:
-        return inputs * self.gain * self.factor
+        def build(self, input_shape: Any) -> None:
+            self.gain = self.add_weight(name="gain", shape=(input_shape[-1],), initializer="ones")
+
+        def call(self, inputs: Any) -> Any:
+            return inputs * self.gain * self.factor
+
+        def get_config(self) -> Any:
+            return {**super().get_config(), "factor": self.factor}
+
+    return Scaled
+
+
+Scaled = scaled(keras)
 
 
 def stack() -> Any:
@@ -200,21 +211,7 @@ def test_checkpoints_of_whole_models(h5py: Any, tmp_path: Path) -> None:
 def test_keras_reads_ours_and_we_read_its(h5py: Any, tmp_path: Path, make: Any) -> None:
     theirs: Any = pytest.importorskip("keras", "3.5")
 
-    @theirs.saving.register_keras_serializable(package="tests")
-    class Scaled(theirs.layers.Layer):  # type: ignore[misc]
-        def __init__(self, factor: float = 2.0, **kwargs: Any) -> None:
-            super().__init__(**kwargs)
-            self.factor = factor
-
-        def build(self, input_shape: Any) -> None:
-            self.gain = self.add_weight(name="gain", shape=(input_shape[-1],), initializer="ones")
-
-        def call(self, inputs: Any) -> Any:
-            return inputs * self.gain * self.factor
-
-        def get_config(self) -> Any:
-            return {**super().get_config(), "factor": self.factor}
-
+    scaled(theirs)
     model = trained(make)
     expected = outputs(model)
     for name in ("m.keras", "m.h5"):

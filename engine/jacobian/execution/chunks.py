@@ -15,7 +15,6 @@ import numpy as np
 from engine.closed.capture import closed_rule
 from engine.closed.function import Body, ClosedFunction, build
 from engine.control.deferred import Recipe, deferred_op
-from engine.control.scan_loop import scan_op
 from engine.core.aval import Aval
 from engine.core.detach import effect
 from engine.core.dtypes import int64
@@ -74,6 +73,7 @@ class Chunked(Recipe):
 
     def made(self, given: Sequence[Aval]) -> ClosedFunction:
         """The same as a scan, which can be differentiated."""
+        from engine.control.scan_loop import scan_op
 
         def function(body: Body, operands: Sequence[Any]) -> list[Any]:
             stacks = scan_op(np.asarray(self.starts), *operands, body=self.body, carries=0, sequences=1)
