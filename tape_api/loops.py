@@ -15,7 +15,7 @@ from dualgrad.frontend.flow import loops as flow
 from dualgrad.frontend.flow.closures import refused
 from engine.control.checkpoints import limited
 from engine.core import nest
-from engine.core.batching import Batched
+from engine.core.batching import Batched, open_levels
 from engine.core.dtypes import require_declared
 from engine.core.eager import EagerTensor
 from engine.core.nest import Structure
@@ -24,7 +24,6 @@ from engine.core.tape import active, paused
 from engine.core.trace import Symbol
 from engine.core.value import Value
 from engine.core.variable import Variable
-from engine.function_transforms import open_levels
 from engine.ops.shape import stop_gradient
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
 from tape_api.kept_loops import FEW, Count, Loop

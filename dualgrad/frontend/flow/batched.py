@@ -13,8 +13,8 @@ import numpy as np
 
 from dualgrad.frontend.flow.host import FlowHost
 from engine.core import nest
+from engine.core.batching import Levels, lowered, raised
 from engine.core.nest import Structure
-from engine.function_transforms import Levels, lowered, raised
 from engine.ops.compare import logical_and, select
 from engine.ops.reduce import reduce_any
 from engine.runtime.errors import UnimplementedError

@@ -12,11 +12,10 @@ from dualgrad.frontend.flow.composites import closed, opened
 from dualgrad.frontend.flow.host import FlowHost
 from engine.control.cond import check_predicate, cond_op
 from engine.core import nest
-from engine.core.batching import Batched
+from engine.core.batching import Batched, Levels, open_levels
 from engine.core.dtypes import int32
 from engine.core.nest import Structure
 from engine.core.value import Value
-from engine.function_transforms import Levels, open_levels
 from engine.ops import compare, joining, shape
 from engine.ops.reduce import reduce_sum
 from engine.runtime.errors import DTypeError
