@@ -25,6 +25,9 @@ class OpError(Exception):
 
     code = UNKNOWN
 
+    def __init_subclass__(cls, code: int | None = None) -> None:
+        cls.code = cls.code if code is None else code
+
     def __init__(self, message: Any, op: Any = None, *further: Any) -> None:
         if further:
             # programs that raise one write ``(node_def, op, message)``
@@ -44,10 +47,8 @@ class OpError(Exception):
         return self.op
 
 
-class InvalidArgumentError(OpError, ValueError):
+class InvalidArgumentError(OpError, ValueError, code=3):
     """An op got an argument it cannot work with (value, axis, index, unfed placeholder). Fix the argument named."""
-
-    code = 3
 
 
 class ShapeError(InvalidArgumentError):
@@ -73,44 +74,32 @@ class DTypeError(InvalidArgumentError, TypeError):
     """Dtypes do not fit together; nothing is promoted silently. Cast the argument named with ``tf.cast``."""
 
 
-class FailedPreconditionError(OpError):
+class FailedPreconditionError(OpError, code=9):
     """Something must happen first, most often: a variable is read before its initializer has run."""
-
-    code = 9
 
 
 class ConvergenceError(OpError, ArithmeticError):
     """A solver has not found what it was asked for, so there is nothing to differentiate. It says what it tried."""
 
 
-class OutOfRangeError(OpError):
+class OutOfRangeError(OpError, code=11):
     """An iteration ran past its end."""
 
-    code = 11
 
-
-class CancelledError(OpError):
+class CancelledError(OpError, code=1):
     """The operation was cancelled before it finished."""
 
-    code = 1
 
-
-class NotFoundError(OpError):
+class NotFoundError(OpError, code=5):
     """Something asked for by name does not exist."""
 
-    code = 5
 
-
-class DataLossError(OpError, ValueError):
+class DataLossError(OpError, ValueError, code=15):
     """A file is damaged: a checksum is wrong, it ends too early, or it is not what it should be. It is named."""
 
-    code = 15
 
-
-class ResourceExhaustedError(OpError, MemoryError):
+class ResourceExhaustedError(OpError, MemoryError, code=8):
     """Memory does not suffice for what was asked. The message says how large it is, and what is smaller."""
-
-    code = 8
 
     @classmethod
     def of(cls, error: MemoryError, what: str) -> MemoryError:
@@ -118,52 +107,36 @@ class ResourceExhaustedError(OpError, MemoryError):
         return error if isinstance(error, OpError) else cls(f"{what}: {error or 'out of memory'}")
 
 
-class AlreadyExistsError(OpError):
+class AlreadyExistsError(OpError, code=6):
     """Something to be made exists already."""
 
-    code = 6
 
-
-class AbortedError(OpError):
+class AbortedError(OpError, code=10):
     """An operation was given up. Not raised here; named for ``except`` clauses, as are those below."""
 
-    code = 10
 
-
-class DeadlineExceededError(OpError):
+class DeadlineExceededError(OpError, code=4):
     """An operation took too long."""
 
-    code = 4
 
-
-class InternalError(OpError):
+class InternalError(OpError, code=13):
     """Something is wrong inside."""
 
-    code = 13
 
-
-class PermissionDeniedError(OpError):
+class PermissionDeniedError(OpError, code=7):
     """Something is not allowed."""
 
-    code = 7
 
-
-class UnavailableError(OpError):
+class UnavailableError(OpError, code=14):
     """Something cannot be reached."""
 
-    code = 14
 
-
-class UnknownError(OpError):
+class UnknownError(OpError, code=2):
     """Something else."""
 
-    code = 2
 
-
-class UnimplementedError(OpError):
+class UnimplementedError(OpError, code=12):
     """The op exists but not for these arguments. The message names the way out."""
-
-    code = 12
 
 
 @contextmanager
