@@ -14,6 +14,7 @@ from engine.core.variable import tracked_value
 from engine.derivatives import strong_zeros
 from engine.derivatives.forward import push
 from engine.derivatives.powers import with_powers
+from engine.jacobian.taking import require_tensor
 from engine.jacobian.views.results import vectors_like
 from engine.ops.creation import zeros_like
 from engine.runtime.faces import Shown
@@ -47,16 +48,14 @@ class ForwardAccumulator(Shown):
     def __init__(self, primals: Any, tangents: Any) -> None:
         flat = nest.flatten(primals)
         for x in flat:
-            if not isinstance(x, Value):
-                raise TypeError(f"ForwardAccumulator: primals must be tensors or variables, got {x!r}")
+            require_tensor(x, "ForwardAccumulator: primals")
             if not dtype_of(x).is_differentiable:
                 raise ValueError(f"ForwardAccumulator: primals must be floating, got dtype {dtype_of(x).name}")
         sources = [tracked_value(x) for x in flat]
         if len({id(x) for x in sources}) < len(sources):
             raise ValueError("ForwardAccumulator: a tensor stands twice among the primals: give it one tangent")
         directions = vectors_like("ForwardAccumulator", "tangents", tangents, flat)
-        self._tape, self._sources = Tape(watch_accessed_variables=False), sources
-        self._seen = 0
+        self._tape, self._sources, self._seen = Tape(watch_accessed_variables=False), sources, 0
         self._tangents: dict[int, Any] = {}
         for x, t in zip(sources, directions, strict=True):
             self._tape.watch(x)
@@ -95,8 +94,7 @@ class ForwardAccumulator(Shown):
             self._push()
 
         def product(x: Any) -> Value | None:
-            if not isinstance(x, Value):
-                raise TypeError(f"jvp: must be given tensors or variables, got {x!r}")
+            require_tensor(x, "jvp")
             tangent = strong_zeros.settled(self._tangents.get(id(tracked_value(x))))
             if tangent is None and policy is UnconnectedGradients.ZERO:
                 tangent = zeros_like(x)

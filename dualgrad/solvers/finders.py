@@ -28,10 +28,11 @@ Arrays = Sequence[np.ndarray]
 
 
 def function_of(closed: ClosedFunction, like: np.ndarray, params: Arrays) -> Callable[[Any], np.ndarray]:
-    """The first result as a function of the first parameter, in NumPy."""
+    """The first result as a function of the first parameter, in NumPy; what `params` has besides is left alone."""
 
     def value(x: Any, *_: Any) -> np.ndarray:
-        return np.asarray(closed.run(np.asarray(x, like.dtype).reshape(like.shape), *params)[0], np.float64)
+        x = np.asarray(x, like.dtype).reshape(like.shape)
+        return np.asarray(closed.run(x, *params[: len(closed.parameters) - 1])[0], np.float64)
 
     return value
 
@@ -114,6 +115,8 @@ def minimize(
     method: str | None = None, **options: Any,
 ) -> np.ndarray:  # fmt: skip
     """`scipy.optimize.minimize`; the gradient it takes is `gradient`, the residual may add bounds to it."""
+    if len(params) > len(gradient.parameters):
+        options["bounds"] = scipy.optimize.Bounds(*params[-2:])
     cost, name = function_of(value, guess, params), (method or "").lower()
     if name not in WITHOUT:
         options["jac"] = function_of(gradient, guess, params)
@@ -130,6 +133,8 @@ def least_squares(
     residual: ClosedFunction, guess: np.ndarray, params: Arrays, misses: ClosedFunction, **options: Any
 ) -> np.ndarray:
     """`scipy.optimize.least_squares` of the function `misses`."""
+    if len(params) > len(misses.parameters):
+        options["bounds"] = scipy.optimize.Bounds(*params[-2:])
     value, matrix = (f(misses, guess, params) for f in (function_of, matrix_function))
     found = scipy.optimize.least_squares(value, guess, matrix, **options)
     return _checked("least_squares", found, residual, guess, params)

@@ -47,9 +47,9 @@ def _closed(name: str, fun: Callable[..., Any], packed: Packed, args: Any, size:
     return made
 
 
-def _found(packed: Packed, made: Closure, residual: ClosedFunction, find: Any, linear: Any) -> Any:
+def _found(packed: Packed, params: Sequence[Any], residual: ClosedFunction, find: Any, linear: Any) -> Any:
     guess = stop_gradient(packed.vector)
-    return as_value(implicit_op(guess, *made.captured, residual=residual, find=find, linear=linear))
+    return as_value(implicit_op(guess, *params, residual=residual, find=find, linear=linear))
 
 
 def _by(finder: Callable[..., Any], **options: Any) -> Callable[..., Any]:
@@ -105,7 +105,7 @@ def root(
     packed = Packed(x0, "root: argument `x0`")
     made = _closed("root", fun, packed, args, packed.size)
     find = _by(finders.root, method=method, tol=tol, options=options)
-    x = _found(packed, made, made.closed, find, linear)
+    x = _found(packed, made.captured, made.closed, find, linear)
     return _result(packed, x, fun=as_value(made.closed.inline(None, [x, *made.captured])[0]))
 
 
@@ -145,7 +145,7 @@ def custom_root(fun: Callable[..., Any], x0: Any, solve: Callable[..., Any], arg
     """
     packed = Packed(x0, "custom_root: argument `x0`")
     made = _closed("custom_root", fun, packed, args, packed.size)
-    return packed.unpacked(_found(packed, made, made.closed, _by(finders.custom, solve=solve), linear))
+    return packed.unpacked(_found(packed, made.captured, made.closed, _by(finders.custom, solve=solve), linear))
 
 
 def fixed_point(
@@ -165,7 +165,7 @@ def fixed_point(
     packed = Packed(x0, "fixed_point: argument `x0`")
     made = _closed("fixed_point", lambda x: _difference(func(x, *_tuple(args)), x), packed, (), packed.size)
     find = _by(finders.fixed_point, xtol=xtol, maxiter=maxiter, method=method)
-    return packed.unpacked(_found(packed, made, made.closed, find, linear))
+    return packed.unpacked(_found(packed, made.captured, made.closed, find, linear))
 
 
 def _difference(a: Any, b: Any) -> list[Any]:
@@ -199,7 +199,7 @@ def root_scalar(
     made = _closed("root_scalar", f, packed, args, 1)
     how = {"xtol": xtol, "rtol": rtol, "maxiter": maxiter, "options": options}
     find = _by(finders.root_scalar, method=method, bracket=ends, x1=x1, **how)
-    x = packed.unpacked(_found(packed, made, made.closed, find, "dense"))
+    x = packed.unpacked(_found(packed, made.captured, made.closed, find, "dense"))
     return scipy.optimize.RootResults(root=x, iterations=None, function_calls=None, flag=0, method=method)
 
 
@@ -244,30 +244,28 @@ def _gradient(value: ClosedFunction) -> ClosedFunction:
     return value.derived("gradient", make)
 
 
-def _within(gradient: ClosedFunction, bounds: Any) -> ClosedFunction:
+def _within(gradient: ClosedFunction, ends: Sequence[Any]) -> ClosedFunction:
     """The function that is zero at a minimum within bounds: ``x`` less the projection of ``x - gradient``.
 
-    Source: Blondel et al., "Efficient and Modular Implicit Differentiation" (2022), sec. 2.2.
+    Its last two parameters are the bounds, if there are any. Source: Blondel et al., "Efficient and Modular Implicit
+    Differentiation" (2022), sec. 2.2.
     """
-    low, high = bounds
+    avals = [plain(p.aval) for p in gradient.parameters]
 
     def function(body: Any, values: Sequence[Any]) -> list[Any]:
-        x = values[0]
-        (slope,) = gradient.inline(body, values)
-        return [x - np.minimum(np.maximum(x - slope, low), high)]
+        x, (slope,) = values[0], gradient.inline(body, values[:-2])
+        return [x - np.minimum(np.maximum(x - slope, values[-2]), values[-1])]
 
-    return build([plain(p.aval) for p in gradient.parameters], function)
+    return build([*avals, avals[0], avals[0]], function) if ends else gradient
 
 
-def _bounds(bounds: Any, packed: Packed) -> tuple[np.ndarray, np.ndarray] | None:
-    if bounds is None:
-        return None
-    if isinstance(bounds, scipy.optimize.Bounds):
-        pairs = bounds.lb, bounds.ub
-    else:
-        pairs = tuple(zip(*[(-np.inf if a is None else a, np.inf if b is None else b) for a, b in bounds], strict=True))
-    low, high = (np.broadcast_to(np.asarray(b, packed.dtype.numpy), (packed.size,)) for b in pairs)
-    return low, high
+def _ends(bounds: Any, packed: Packed) -> list[Any]:
+    """The lower and upper bounds as vectors; none if nothing is bounded."""
+    sides = (bounds.lb, bounds.ub) if isinstance(bounds, scipy.optimize.Bounds) else bounds
+    parts = [[as_value(b, packed.dtype) for b in opened(side)[0]] for side in sides]
+    if all(isinstance(b, EagerTensor) and np.all(np.isinf(b._array)) for part in parts for b in part):
+        return []
+    return [np.broadcast_to(flat(part), (packed.size,)) for part in parts]
 
 
 def minimize(
@@ -288,7 +286,7 @@ def minimize(
         A first guess. It carries no derivative.
     args : tuple
     method, bounds, tol, options
-        As in SciPy. Bounds are numbers.
+        As in SciPy. Bounds may be tensors: what lies at one follows it.
     jac, hess, hessp
         Not needed and not looked at: they are known.
     constraints
@@ -322,11 +320,11 @@ def minimize(
         )
     packed = Packed(x0, "minimize: argument `x0`")
     made = _closed("minimize", fun, packed, args, 1)
-    gradient, limits = _gradient(made.closed), _bounds(bounds, packed)
-    residual = gradient if limits is None else _within(gradient, limits)
-    how = {"method": method, "bounds": bounds, "tol": tol, "options": options}
-    find = _by(finders.minimize, value=made.closed, gradient=gradient, **how)
-    x = _found(packed, made, residual, find, linear)
+    if bounds is not None and not isinstance(bounds, scipy.optimize.Bounds):
+        bounds = zip(*[(-np.inf if a is None else a, np.inf if b is None else b) for a, b in bounds], strict=True)
+    gradient, ends = _gradient(made.closed), _ends((-np.inf, np.inf) if bounds is None else bounds, packed)
+    find = _by(finders.minimize, value=made.closed, gradient=gradient, method=method, tol=tol, options=options)
+    x = _found(packed, [*made.captured, *ends], _within(gradient, ends), find, linear)
     return _result(packed, x, fun=reshape(as_value(made.closed.inline(None, [x, *made.captured])[0]), []))
 
 
@@ -355,9 +353,7 @@ def least_squares(
         return [0.5 * reduce_sum(found * found, keepdims=True)]
 
     value = misses.closed.derived("squares", lambda: build([plain(p.aval) for p in misses.closed.parameters], total))
-    gradient = _gradient(value)
-    ends = [np.broadcast_to(np.asarray(b, packed.dtype.numpy), (packed.size,)) for b in bounds]
-    residual = gradient if all(np.all(np.isinf(b)) for b in ends) else _within(gradient, ends)
-    given = {"bounds": tuple(bounds), "method": method, **options}
-    x = _found(packed, misses, residual, _by(finders.least_squares, misses=misses.closed, **given), linear)
+    ends = _ends(bounds, packed)
+    find = _by(finders.least_squares, misses=misses.closed, method=method, **options)
+    x = _found(packed, [*misses.captured, *ends], _within(_gradient(value), ends), find, linear)
     return _result(packed, x, fun=as_value(misses.closed.inline(None, [x, *misses.captured])[0]))

@@ -80,19 +80,12 @@ class InPlace:
             self.write(write.carry, at.item(), entry, write.adds)
         return results
 
-    def loop(
-        self,
-        operands: Sequence[Any],
-        carries: int,
-        sequences: int,
-        steps: range,
-        cond: ClosedFunction | None = None,
-        before: int = 0,
-    ) -> tuple[int, list[Any], list[np.ndarray]] | None:
+    def loop(self, *given: Any, **named: Any) -> tuple[int, list[Any], list[np.ndarray]] | None:
         """As that of the body; a table writes to arrays of its own."""
-        writes = tuple([(write.carry, write.adds) for write in self.plan.writes])
-        more = (self.plan.program, writes) if self.is_on else ()
-        outcome = self.body.loop(operands, carries, sequences, steps, cond, before, *more)
+        if self.is_on:
+            writes = tuple([(write.carry, write.adds) for write in self.plan.writes])
+            named = {**named, "program": self.plan.program, "writes": writes}
+        outcome = self.body.loop(*given, **named)
         if outcome is not None:
             self.own = {}
         return outcome

@@ -22,6 +22,7 @@ The rules here serve nearly all ops:
 
 from __future__ import annotations
 
+import itertools
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -31,32 +32,20 @@ from typing import Any, NoReturn
 import numpy as np
 
 from engine.core.aval import Aval
+from engine.core.dtypes import bool_
 from engine.core.expand_axes import expand_dims, repeat_leading
 from engine.core.op import Op
 from engine.core.operands import Operand, Results
 from engine.core.value import Value, as_array, aval_of, not_an_array, shape_of
 from engine.runtime.errors import ShapeError, SymbolicArrayError, UnimplementedError
 
-_FIRST_LEVEL = 10
-
-
-class _Nesting(threading.local):
-    """How many batch levels are open in the current thread."""
-
-    depth = 0
-
-
-_nesting = _Nesting()
+_levels = itertools.count(11)
 
 
 @contextmanager
 def batch_level() -> Iterator[int]:
-    """A new, innermost level for batched values. Levels nest like the calls that open them."""
-    _nesting.depth += 1
-    try:
-        yield _FIRST_LEVEL + _nesting.depth
-    finally:
-        _nesting.depth -= 1
+    """A new, innermost level for batched values, which none has had: a rule may be called when its batch has ended."""
+    yield next(_levels)
 
 
 class NotBatched:
@@ -115,8 +104,9 @@ class Batched(Value):
         return self._wrap(outputs, size)
 
     def _operand(self, x: Any, op: Op) -> Operand:
-        """A Python number beside a batch takes the batch's dtype."""
-        return as_array(x, self.dtype, op.name) if isinstance(x, (int, float, complex)) else x
+        """A Python number beside a batch takes the batch's dtype, but beside flags."""
+        is_number = isinstance(x, (int, float, complex)) and self.dtype is not bool_
+        return as_array(x, self.dtype, op.name) if is_number else x
 
     def _wrap(self, out: Any, size: int | None) -> Operand | Batched:
         return out.value if isinstance(out, NotBatched) else type(self)(out, self.level, size)
@@ -144,6 +134,64 @@ def innermost(x: Any) -> Any:
 def within(x: Any, inner: Any) -> Any:
     """A value of the batch levels of `x`, made of something else."""
     return Batched(within(x.inner, inner), x.level, x._size) if isinstance(x, Batched) else inner
+
+
+Levels = Sequence[tuple[int, int]]
+"""Batch levels, the outermost first, with their sizes."""
+
+
+class _Open(threading.local):
+    levels: tuple[tuple[int, int], ...] = ()
+
+
+_open = _Open()
+
+
+def open_levels() -> Levels:
+    """The levels that `vmap` has opened."""
+    return _open.levels
+
+
+@contextmanager
+def levels_opened(more: Levels) -> Iterator[None]:
+    """Open further levels, or again those of a function that has ended and whose rule is called."""
+    before, _open.levels = _open.levels, tuple(sorted({*_open.levels, *more}))
+    try:
+        yield
+    finally:
+        _open.levels = before
+
+
+def levels_of(values: Sequence[Any]) -> dict[int, int]:
+    """The levels of values, with the sizes that are known."""
+    found: dict[int, int] = {}
+    for x in values:
+        while isinstance(x, Batched):
+            if x.size is not None:
+                found.setdefault(x.level, x.size)
+            x = x.inner
+    return found
+
+
+def lowered(x: Any, levels: Levels) -> Any:
+    """Give a value the form that a tape sees, all elements of a batch at once: an axis in front for each level.
+
+    What was batched later stays so.
+    """
+    if levels and isinstance(x, Batched) and x.level > levels[-1][0]:
+        return Batched(np.moveaxis(lowered(x.inner, levels), len(levels), 0), x.level, x.size)
+    for level, size in reversed(levels):
+        x = unbatch(x, level, size)
+    return x
+
+
+def raised(x: Any, levels: Levels) -> Any:
+    """The inverse of `lowered`."""
+    if levels and isinstance(x, Batched) and x.level > levels[-1][0]:
+        return Batched(raised(np.moveaxis(x.inner, 0, len(levels)), levels), x.level, x.size)
+    for level, size in levels:
+        x = Batched(x, level, size)
+    return x
 
 
 def unbatch(value: Any, level: int, size: int) -> Operand:

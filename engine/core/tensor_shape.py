@@ -117,18 +117,16 @@ class TensorShape:
 
     def assert_same_rank(self, other: Any) -> None:
         """Raise ShapeError unless the ranks are (or may be) equal."""
-        dims = normalize_shape(other)
-        if self.rank is not None and dims is not None and len(dims) != self.rank:
-            raise ShapeError(f"shapes {self} and {type(self)(other)} must have the same rank")
+        if (dims := normalize_shape(other)) is not None:
+            self.with_rank(len(dims))
 
     def assert_is_compatible_with(self, other: Any) -> None:
         """Raise ShapeError unless compatible."""
-        if not self.is_compatible_with(other):
-            raise ShapeError(f"shapes {self} and {type(self)(other)} are incompatible")
+        self.merge_with(other)
 
     def assert_has_rank(self, rank: int) -> None:
         """Raise ShapeError unless the rank is (or may be) the given one."""
-        self._being(self.rank in (None, rank), f"must have rank {rank}")
+        self.with_rank(rank)
 
     def assert_is_fully_defined(self) -> None:
         """Raise ShapeError unless every dimension is known."""

@@ -9,6 +9,7 @@ derivatives.
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import itertools
@@ -19,7 +20,7 @@ import numpy as np
 
 from engine.core import nest
 from engine.core.aval import Aval, compatible, format_shape
-from engine.core.batching import all_batched, materialized
+from engine.core.batching import levels_of, levels_opened, lowered, materialized, raised
 from engine.core.detach import detaching
 from engine.core.eager import EagerTensor
 from engine.core.kinds import FROM_VJP, PerOperand, Together, general
@@ -40,13 +41,18 @@ def _vjp(i: int, cts: Any, outs: Any, *operands: Any, count: int, rule: Callable
     return rule(i, cts, operands[i])
 
 
+def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    rule = params["rule"].of_batch(size) if isinstance(params["rule"], _Rule) else params["rule"]
+    return op(*materialized(inputs, flags, size), count=params["count"], rule=rule)
+
+
 custom_call = general(
     "custom_call",
     lambda *operands, count, rule: operands[count:],
     lambda *operands, count, rule: operands[count:],
     vjp=PerOperand(_vjp, carries=lambda i, params: i < params["count"]),
     jvp=FROM_VJP,
-    batch=all_batched,
+    batch=_batch,
     type="IdentityN",
     args=("*operands",),
     multi=True,
@@ -196,17 +202,29 @@ class _Rule:
         self.name, self.grad_fn = name, grad_fn
         self.arguments, self.variables = arguments, list(variables)
         self._last: tuple[Any, Any] | None = None
+        # the batches whose elements it refers to, but for those that it is called for as a whole
+        self.inside: list[int] = []
+        self._levels: tuple[tuple[int, int], ...] = ()
+
+    def of_batch(self, size: int) -> _Rule:
+        """The rule of all elements of the innermost batch at once: cotangents have their axis in front."""
+        made = copy.copy(self)
+        if self.inside:
+            *made.inside, level = self.inside
+            made._levels, made._last = ((level, size), *self._levels), None
+        return made
 
     def __call__(self, i: int, cts: tuple[Any, ...], operand: Any) -> Operand | Zero:
         if self._last is None or self._last[0] is not cts:
-            self._last = (cts, self._gradients(cts))
+            with levels_opened(self._levels):
+                self._last = (cts, self._gradients(cts))
         gradient = self._last[1][i]
         if gradient is None:
             return Zero(aval_of(operand))
         return self._checked(gradient, operand, i)
 
     def _gradients(self, cts: tuple[Any, ...]) -> list[Any]:
-        cotangents = [ct if isinstance(ct, Value) else EagerTensor(ct) for ct in cts]
+        cotangents = [raised(ct if isinstance(ct, Value) else EagerTensor(ct), self._levels) for ct in cts]
         if not self.variables:
             return self._of_arguments(self.grad_fn(*cotangents))
         result = self.grad_fn(*cotangents, variables=self.variables)
@@ -236,6 +254,7 @@ class _Rule:
     def _checked(self, gradient: Any, operand: Any, i: int) -> Operand:
         if not isinstance(gradient, Value):
             gradient = as_array(gradient, dtype_of(operand), f"custom_gradient of {self.name}")
+        gradient = lowered(gradient, self._levels)
         if not compatible(shape_of(gradient), shape_of(operand)):
             raise ShapeError(
                 f"custom_gradient: the gradient function of {self.name} returned shape "
@@ -281,7 +300,8 @@ class CustomGradient:
             watcher.stop()
         passed = {id(a) for a in given}
         variables = [v for v in watcher.variables.values() if id(v) not in passed]
-        if variables and not _takes_variables(grad_fn):
+        takes = any(p.name == "variables" or p.kind is p.VAR_KEYWORD for p in _parameters(grad_fn))
+        if variables and not takes:
             raise TypeError(
                 f"custom_gradient: {name} reads the variables {[v.name for v in variables]}, so its gradient function "
                 f"must accept keyword argument 'variables' and return their gradients too"
@@ -289,6 +309,7 @@ class CustomGradient:
         outputs = [self._convert(o) for o in nest.flatten(result)]
         rule = _Rule(name, grad_fn, arguments, variables)
         operands = [*values, *[v.read_value() for v in variables]]
+        rule.inside = sorted(levels_of([*operands, *outputs]))
         passed_on = custom_call(*operands, *outputs, count=len(operands), rule=rule)
         return nest.pack_sequence_as(result, passed_on)
 
@@ -319,11 +340,6 @@ def _result_and_rule(returned: Any, name: str) -> tuple[Any, Callable[..., Any]]
     if isinstance(returned, (tuple, list)) and len(returned) == 2 and callable(returned[1]):
         return returned[0], returned[1]
     raise TypeError(f"custom_gradient: {name} must return (result, gradient function), got {returned!r}")
-
-
-def _takes_variables(grad_fn: Callable[..., Any]) -> bool:
-    parameters = inspect.signature(grad_fn).parameters.values()
-    return any(p.name == "variables" or p.kind is p.VAR_KEYWORD for p in parameters)
 
 
 def passing(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -74,12 +74,15 @@ def _norm_of(node: Node, sums: dict[int, Node]) -> Node | None:
     return Node(stats.reduce_euclidean_norm_op, (squares.inputs[0],), total.params, node.outputs)
 
 
-def _twice(ct: Any, of: Op, root: Any) -> Operand:
-    return ct + ct
+def _twice(ct: Any, of: Op, root: Any) -> tuple[Operand, Operand | None]:
+    return ct + ct, None
 
 
-def _power(ct: Any, of: Op, root: Any, exponent: Any) -> Operand:
-    """``ct * p * root ** (p - 2)``; 0 where that is infinite, if the derivative of the root is taken to be 0 there."""
+def _power(ct: Any, of: Op, root: Any, exponent: Any) -> tuple[Operand, Operand | None]:
+    """``ct * p * root ** (p - 2)``; 0 where that is infinite, if the derivative of the root is taken to be 0 there.
+
+    Of exponents below 2 a factor ``1 / root`` stands apart: over the root x is a direction, and products stay in range.
+    """
     less_two = exponent - 2
     zero, one = zeros_like(less_two), ones_like(less_two)
     guarded = equal(less_two, zero) if of is sqrt else less_equal(less_two, zero)
@@ -87,10 +90,15 @@ def _power(ct: Any, of: Op, root: Any, exponent: Any) -> Operand:
     # for exponents from 1 to 2, and below 1 the first one is, but for 0
     steep = logical_and(less(less_two, -one), not_equal(exponent, zero))
     unbounded = where(equal(exponent, zero), np.inf * one, 1.0 / root)
-    instead = where(less(less_two, zero), where(steep, np.nan * one, unbounded), one)
+    instead = where(less(less_two, zero), where(steep, np.nan * root, unbounded), one)
     # the power must not see 0, whose infinite derivative would reach the gradient as NaN
     safe = where(logical_and(equal(root, zeros_like(root)), guarded), instead, root)
-    return sum_to_like(ct * (exponent * pow(safe, less_two)), root)
+    if of is sqrt:
+        return sum_to_like(ct * (exponent * pow(safe, less_two)), root), None
+    low = sum_to_like(ones_like(root) * where(less(less_two, zero), one, zero), root)
+    apart = logical_and(not_equal(root, zeros_like(root)), not_equal(low, zeros_like(low)))
+    power = pow(safe, less_two + where(apart, one, zero))
+    return sum_to_like(ct * (exponent * power), root), where(apart, root, ones_like(root))
 
 
 ROOTS: dict[Op, Rule] = {
@@ -105,7 +113,7 @@ ROOTS: dict[Op, Rule] = {
 """The cotangent of operand 0, given that of the result over the result: of ops without a derivative where it is 0."""
 
 _QUOTIENTS: dict[Op, Callable[..., Any]] = {square_op: _twice, multiply: _twice, pow: _power}
-"""Cotangents of roots, over these, from those of powers: of ops that raise to a power."""
+"""Cotangents of roots, over these, from those of powers: of ops that raise to a power; and what is still to divide."""
 _FOLLOWED = frozenset((*ROOTS, *_QUOTIENTS, reduce_sum_op))
 
 
@@ -121,7 +129,12 @@ def _power_of(op: Op, root: Op) -> Op:
     def vjp(ct: Any, out: Any, *inputs: Any, **params: Any) -> Operand:
         # as of the two steps, the derivative is NaN where the root is: a factor, which forward mode has as well
         known = stop_gradient(inputs[0] - inputs[0]) + 1
-        return rule(quotient(ct, root, *inputs[:first]) * known, *inputs[first:], **params)
+        factor, length = quotient(ct, root, *inputs[:first])
+        x = inputs[first]
+        if length is not None:
+            whole = complexes.complex_op(length, zeros_like(length)) if dtype_of(x).is_complex else length
+            x = x / (spread_like(whole, x, **params) if params else whole)
+        return rule(factor * known, x, *inputs[first + 1 :], **params)
 
     def by_exponent(ct: Any, out: Any, *inputs: Any, **params: Any) -> Operand:
         return by[1](ct, out, *inputs[:2])  # type: ignore[misc]

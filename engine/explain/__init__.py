@@ -21,7 +21,7 @@ from engine.explain.explanation import Explanation
 from engine.explain.reasons import REASONS, Reason
 from engine.explain.search import search
 from engine.explain.witness import ExplainedTape
-from engine.jacobian.taking import not_a_tensor
+from engine.jacobian.taking import require_tensor
 from engine.ops.indexed_slices import IndexedSlices
 
 
@@ -97,8 +97,7 @@ def explain(
 def _flat(source: Any) -> Sequence[Any]:
     flat: Sequence[Any] = nest.flatten(source)
     for x in flat:
-        if not isinstance(x, Value):
-            raise not_a_tensor(x, "source")
+        require_tensor(x, "source")
     return flat
 
 

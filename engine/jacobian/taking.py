@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from engine.core import nest
+from engine.core.batching import Batched
 from engine.core.detach import effect
 from engine.core.tape import Tape, active
 from engine.core.value import Value
 from engine.core.variable import Variable
-from engine.runtime.errors import DTypeError
+from engine.runtime.errors import DTypeError, UnimplementedError
 
 
 class Taking:
@@ -18,10 +19,10 @@ class Taking:
     Afterwards a tape that is not persistent is spent; after an error it is as it was.
     """
 
-    __slots__ = ("_of", "_recording", "_sources", "_target")
+    __slots__ = ("_elements", "_of", "_recording", "_sources", "_target")
 
-    def __init__(self, of: Any, target: Any, sources: Any) -> None:
-        self._of, self._target, self._sources = of, target, sources
+    def __init__(self, of: Any, target: Any, sources: Any, elements: bool = False) -> None:
+        self._of, self._target, self._sources, self._elements = of, target, sources, elements
 
     def __enter__(self) -> tuple[list[Any], list[Any]]:
         of, tape = self._of, self._of._tape
@@ -43,8 +44,8 @@ class Taking:
                 )
             for role, values in (("target", targets), ("source", sources)):
                 for x in values:
-                    if not isinstance(x, Value):
-                        raise not_a_tensor(x, role)
+                    if not isinstance(x, Value) or (isinstance(x, Batched) and not self._elements):
+                        require_tensor(x, role)
             if not of._persistent:
                 tape.stop()
             return [x.handle if isinstance(x, Variable) else x for x in targets], sources
@@ -68,8 +69,15 @@ def used(tape: Tape) -> None:
         effect("it uses a tape from around it")
 
 
-def not_a_tensor(x: Any, role: str) -> DTypeError:
-    """The error for something that is no tensor: a TypeError, and a ValueError as TensorFlow raises it."""
-    return DTypeError(
-        f"{role}: must be a tensor or variable, got {type(x).__name__}; convert it with tf.convert_to_tensor first"
-    )
+def require_tensor(x: Any, role: str, elements: bool = False) -> None:
+    """Refuse what is no tensor; and elements of a batch, for what is recorded are ops on all of them at once."""
+    if not isinstance(x, Value):
+        # a TypeError, and a ValueError as TensorFlow raises it
+        raise DTypeError(
+            f"{role}: must be a tensor or variable, got {type(x).__name__}; convert it with tf.convert_to_tensor first"
+        )
+    if isinstance(x, Batched) and not elements:
+        raise UnimplementedError(
+            f"{role}: this derivative cannot be taken in a function of tf.transforms.vmap; use tf.transforms.jacrev, "
+            f"jvp and their like there, or tf.vectorized_map"
+        )

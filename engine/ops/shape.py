@@ -408,6 +408,8 @@ def _broadcast_abstract(x: Aval, shape: Aval, *, lead: int = 0) -> Aval:
     return Aval(x.shape[:lead] + wanted, x.dtype)
 
 
+_REPEATING: dict[str, Any] = {"simplify": unchanged(_broadcast_abstract), "sparsity": REARRANGES, "repeats": True}
+
 broadcast_to_op = linear(
     "broadcast_to_op",
     lambda x, shape, *, lead=0: broadcast_array_to(x, np.shape(x)[:lead] + as_dims(shape), lead),
@@ -416,10 +418,8 @@ broadcast_to_op = linear(
     lead_param,
     type="BroadcastTo",
     args=("input", "shape"),
-    simplify=unchanged(_broadcast_abstract),
-    sparsity=REARRANGES,
     layout=Layout.PART,
-    repeats=True,
+    **_REPEATING,
     doc="Repeated along axes of size one and along new leading axes.",
 )
 
@@ -432,10 +432,8 @@ fill_op = linear(
     lead_param,
     type="Fill",
     args=("value", "dims"),
-    simplify=unchanged(_broadcast_abstract),
-    sparsity=REARRANGES,
     layout=Layout.FRESH,
-    repeats=True,
+    **_REPEATING,
     doc="A number in each place of a shape.",
 )
 

@@ -13,14 +13,22 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 import engine.numpy_api.operators  # noqa: F401  (functions use Python's operators on values)
-from engine.core.batching import Batched, batch_level, materialize, unbatch
+from engine.core.batching import (
+    Batched,
+    batch_level,
+    levels_of,
+    levels_opened,
+    lowered,
+    open_levels,
+    raised,
+    unbatch,
+)
 from engine.core.detach import tell_left
 from engine.core.eager import EagerTensor
 from engine.core.structural import conj
@@ -105,62 +113,6 @@ class _Split:
         return found[0] if self._alone else tuple(found)
 
 
-# ---- values that are batched already ---------------------------------------------------------------------------------
-
-Levels = Sequence[tuple[int, int]]
-"""Batch levels that are open, the outermost first, with their sizes."""
-
-
-class _Open(threading.local):
-    levels: tuple[tuple[int, int], ...] = ()
-
-    def __reduce__(self) -> str:
-        return "_open"
-
-
-_open = _Open()
-
-
-def _levels_around(values: Sequence[Any]) -> Levels:
-    """The levels that `vmap` has opened, and those of the values given."""
-    found = dict(_open.levels)
-    for x in values:
-        while isinstance(x, Batched):
-            if x.size is not None:
-                found.setdefault(x.level, x.size)
-            x = x.inner
-    return sorted(found.items())
-
-
-def open_levels() -> Levels:
-    """The levels that `vmap` has opened."""
-    return _open.levels
-
-
-def lowered(x: Any, levels: Levels) -> Any:
-    """Give a value the form that a tape sees, all elements of a batch at once: an axis in front for each level.
-
-    What was batched later stays so.
-    """
-    if not levels:
-        return x
-    level, size = levels[-1]
-    if isinstance(x, Batched) and x.level > level:
-        inner = lowered(x.inner, levels)
-        return Batched(np.moveaxis(inner, len(levels), 0), x.level, x.size)
-    one = x.inner if isinstance(x, Batched) and x.level == level else _boxed(materialize(x, size))
-    return lowered(one, levels[:-1])
-
-
-def raised(x: Any, levels: Levels) -> Any:
-    """The inverse of `lowered`."""
-    if levels and isinstance(x, Batched) and x.level > levels[-1][0]:
-        return Batched(raised(np.moveaxis(x.inner, 0, len(levels)), levels), x.level, x.size)
-    for level, size in levels:
-        x = Batched(x, level, size)
-    return x
-
-
 class _Recording:
     """A call of a function, with what is needed to differentiate it.
 
@@ -169,7 +121,7 @@ class _Recording:
     """
 
     def __init__(self, split: _Split, has_aux: bool = False, name: str = "vjp") -> None:
-        self._levels = _levels_around(split.leaves)
+        self._levels = sorted({**levels_of(split.leaves), **dict(open_levels())}.items())
         self._sources = [shapes.identity(lowered(x, self._levels)) for x in split.leaves]
         self.inputs = [raised(x, self._levels) for x in self._sources]
         tape = Tape()
@@ -457,7 +409,7 @@ def jacobian(fun: Function, argnums: int | Sequence[int] = 0, **options: Any) ->
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
         split = _Split(fun, "jacobian", argnums, args, kwargs)
-        if _open.levels or not all(isinstance(x, EagerTensor) for x in split.leaves):
+        if open_levels() or not all(isinstance(x, EagerTensor) for x in split.leaves):
             if options:
                 raise ValueError(f"jacobian: the options {list(options)} are for eager tensors; see graph_api.jacobian")
             return jacrev(fun, argnums)(*args, **kwargs)
@@ -739,12 +691,8 @@ def vmap(fun: Function, in_axes: Any = 0, out_axes: int = 0) -> Function:
                 got = ", ".join(sorted(map(str, sizes))) or "none"
                 raise ShapeError(f"vmap: the arguments must have one static number of elements; got {got}")
             (size,) = sizes
-            before, _open.levels = _open.levels, (*_open.levels, (level, size))
-            try:
-                with as_arrays():
-                    leaves, close = opened(fun(*given, **kwargs))
-            finally:
-                _open.levels = before
+            with as_arrays(), levels_opened([(level, size)]):
+                leaves, close = opened(fun(*given, **kwargs))
             found: list[Any] = [_boxed(unbatch(y if isinstance(y, Value) else _boxed(y), level, size)) for y in leaves]
         return close([np.moveaxis(y, 0, out_axes) if out_axes else y for y in found])
 

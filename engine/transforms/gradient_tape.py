@@ -17,6 +17,7 @@ import numpy as np
 from engine.closed.replay import replayed
 from engine.core import nest
 from engine.core.aval import format_shape
+from engine.core.batching import Batched, innermost, levels_of, lowered, raised
 from engine.core.dtypes import BY_NUMPY
 from engine.core.eager import EagerTensor, wrap
 from engine.core.operands import Operand, Source
@@ -26,12 +27,12 @@ from engine.core.value import NotCopied, Value, address, as_array, dtype_of, sha
 from engine.core.variable import Variable, tracked_value
 from engine.derivatives.aggregation import is_pairwise
 from engine.derivatives.reverse import require_one_number
-from engine.jacobian.taking import Taking, not_a_tensor, used
+from engine.jacobian.taking import Taking, require_tensor, used
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.indexed_slices import IndexedSlices
 from engine.ops.reduce import add_n
 from engine.runtime.cache import cached
-from engine.runtime.errors import DTypeError, ShapeError
+from engine.runtime.errors import DTypeError, ShapeError, UnimplementedError
 from engine.runtime.faces import Shown
 
 if TYPE_CHECKING:
@@ -149,8 +150,7 @@ class GradientTape(Shown, NotCopied, TapeDerivatives):
         """
         used(self._tape)
         for x in nest.flatten(tensor):
-            if not isinstance(x, Value):
-                raise not_a_tensor(x, "watch")
+            require_tensor(x, "watch", elements=True)
             if not dtype_of(x).is_differentiable:
                 warnings.warn(
                     f"watch: the dtype of a watched tensor must be floating (e.g. tf.float32), got {dtype_of(x).name}; "
@@ -158,7 +158,7 @@ class GradientTape(Shown, NotCopied, TapeDerivatives):
                     stacklevel=2,
                 )
                 continue
-            self._tape.watch(tracked_value(x))
+            self._tape.watch(tracked_value(innermost(x)))
             if isinstance(x, Variable):
                 self._tape.variables[id(x)] = x
 
@@ -261,15 +261,17 @@ class GradientTape(Shown, NotCopied, TapeDerivatives):
         pairwise = aggregation_method is not None and is_pairwise(aggregation_method, "gradient")
         if self._tape.strict and output_gradients is None:
             require_one_number("gradient", nest.flatten(target), "tape.jacobian")
-        with Taking(self, target, sources) as (targets, flat):
-            seeds = _seeds(targets, output_gradients)
+        with Taking(self, target, sources, elements=True) as (targets, flat):
+            seeds, levels = _seeds(targets, output_gradients), list[tuple[int, int]]()
+            if Batched in map(type, (*targets, *flat)):
+                levels, seeds, flat = _of_all_elements(seeds, flat)
             # what the tape neither watched nor saw computed is not connected
             tracked = self._tape.tracked
             wanted = [x.handle if isinstance(x, Variable) else x for x in flat]
             kept = [w for w in wanted if address(w) in tracked]
             found = iter(
                 self._replayed(
-                    self._tape.nodes, seeds, kept, sparse=True, pairwise=pairwise, ones=output_gradients is None
+                    self._tape.nodes, seeds, kept, sparse=not levels, pairwise=pairwise, ones=output_gradients is None
                 )
             )
             cts = [
@@ -281,6 +283,8 @@ class GradientTape(Shown, NotCopied, TapeDerivatives):
         results = [
             wrap(ct) if type(ct) is np.ndarray else _result(ct, x, policy) for ct, x in zip(cts, flat, strict=True)
         ]
+        if levels:
+            results = [g if g is None else raised(g, levels) for g in results]
         if type(sources) is list and len(sources) == len(flat) and all(map(is_, sources, flat)):
             return results
         return results[0] if isinstance(sources, Value) else nest.pack_sequence_as(sources, results)
@@ -339,6 +343,18 @@ def _seeds(targets: Sequence[Any], output_gradients: Any) -> list[tuple[Any, Any
         )
     seeds = [ones_like(t) if g is None else _checked_seed(t, g) for t, g in zip(targets, given, strict=True)]
     return [pair for pair in zip(targets, seeds, strict=True) if dtype_of(pair[0]).is_differentiable]
+
+
+def _of_all_elements(seeds: Sequence[Any], sources: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+    """Batch levels; and the seeds and sources of all elements of the batches at once: none depends on another."""
+    levels = sorted(levels_of([*[target for target, _ in seeds], *sources]).items())
+    if any(levels_of([x]) != dict(levels) for x in sources):
+        raise UnimplementedError(
+            "gradient: in a function of tf.transforms.vmap a tape takes gradients with respect to what differs "
+            "between elements; with respect to other things use tf.transforms.grad, or tf.vectorized_map"
+        )
+    whole = [(lowered(target, levels), lowered(seed, levels)) for target, seed in seeds]
+    return levels, whole, [innermost(x) for x in sources]
 
 
 def _own_seed(handle: Any, seeds: Sequence[tuple[Any, Any]]) -> Any:

@@ -21,6 +21,7 @@ from engine.control.cond import cond_op
 from engine.control.scan_loop import grown
 from engine.core import nest
 from engine.core.aval import Aval
+from engine.core.batching import open_levels
 from engine.core.eager import EagerTensor
 from engine.core.instantiate import instantiate
 from engine.core.op import Node
@@ -30,7 +31,6 @@ from engine.core.trace import placeholder
 from engine.core.value import Value, address
 from engine.core.variable import Variable, assign_variable, read_variable
 from engine.runtime.cache import Cache, cached
-from engine.transforms.functions import open_levels
 from tape_api.functions.tracing import FlowTensor, FlowTrace, on_values
 from tape_api.random import is_inside
 from tape_api.tensor import convert_to_tensor

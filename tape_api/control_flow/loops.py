@@ -15,7 +15,7 @@ from dualgrad.frontend.flow import loops as flow
 from dualgrad.frontend.flow.closures import refused
 from engine.control.checkpoints import limited
 from engine.core import nest
-from engine.core.batching import Batched
+from engine.core.batching import Batched, open_levels
 from engine.core.dtypes import require_declared
 from engine.core.eager import EagerTensor
 from engine.core.nest import Structure
@@ -26,7 +26,6 @@ from engine.core.value import Value
 from engine.core.variable import Variable
 from engine.ops.shape import stop_gradient
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
-from engine.transforms.functions import open_levels
 from tape_api.control_flow.kept_loops import FEW, Count, Loop
 from tape_api.control_flow.tensor_array import TensorArray
 from tape_api.functions.own_values import apart, kept_apart, marks

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.core import nest
+from engine.core.batching import levels_of, lowered, raised
 from engine.core.tape import active, paused
 from engine.core.value import Value
 from engine.ops.shape import identity
@@ -42,7 +43,9 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
         def grad(*upstream: Any, variables: Any = None) -> list[Any] | tuple[list[Any], list[Any]]:
             # copies: a tensor that stands in two places has a gradient for each
-            leaves = [identity(x) if isinstance(x, Value) else x for x in nest.flatten([list(args), kwargs])]
+            leaves = nest.flatten([list(args), kwargs])
+            levels = sorted(levels_of([*leaves, *upstream]).items())
+            leaves = [identity(raised(lowered(x, levels), levels)) if isinstance(x, Value) else x for x in leaves]
             operands = [x for x in leaves if isinstance(x, Value)]
             sources = [*[x for x in operands if x.dtype.is_differentiable], *(variables or [])]
             with GradientTape() as tape:

@@ -1,6 +1,5 @@
 """The core: dispatch, tapes, traces, batches, the two walks."""
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -316,29 +315,15 @@ def test_batches_nest() -> None:
             assert out.aval.shape == (5, 3)
             inside = unbatch(out, inner, 4)
         result = unbatch(inside, outer, 2)
+    # a gradient rule refers to elements of a batch that may have ended when it is called
+    with batch_level() as later:
+        assert later > inner
     expected = np.sin(x)[:, None, None, :] * y[None] + z
     np.testing.assert_allclose(result, expected, rtol=1e-15)
 
 
-def test_batch_levels_belong_to_their_thread() -> None:
-    levels = []
-
-    def open_level() -> None:
-        with batch_level() as level:
-            levels.append(level)
-
-    with batch_level() as here:
-        thread = threading.Thread(target=open_level)
-        thread.start()
-        thread.join()
-    assert levels == [here]
-
-
 def test_a_batch_has_no_array() -> None:
-    with (
-        batch_level() as level,
-        pytest.raises(TypeError, match="NumPy was called inside a function that is being vectorized"),
-    ):
+    with batch_level() as level, pytest.raises(TypeError, match="inside a function that is being vectorized"):
         np.sin(np.asarray(Batched(np.ones((3, 2)), level)))
 
 

@@ -26,6 +26,18 @@ def cubed(tf: Any, r: Any) -> Any:
     return tf.cond(r[0] > 2.0, lambda: tf.reduce_sum(r**3), lambda: tf.reduce_sum(r))
 
 
+def ruled(tf: Any, v: Any) -> Any:
+    """A function whose gradient rule refers to the element, also in a loop."""
+    return tf.custom_gradient(lambda w: (tf.sin(w), lambda ct: ct * grown(tf, w) * tf.cos(w)))(v) * v
+
+
+def by_tape(tf: Any, v: Any) -> Any:
+    with tf.GradientTape() as tape:
+        tape.watch(v)
+        y = tf.gather(v, [0, 0, 1]) ** 3
+    return tf.convert_to_tensor(tape.gradient(y, v, v[:1] * v))
+
+
 ELEMENTS: dict[str, Callable[..., Any]] = {
     "cond": lambda tf, v: tf.cond(v > 0.0, lambda: v * v, lambda: -v),
     "cond of two": lambda tf, v: tf.cond(v > 0.0, lambda: {"a": v, "b": [2.0 * v]}, lambda: {"a": -v, "b": [v]})["b"][
@@ -43,6 +55,9 @@ ELEMENTS: dict[str, Callable[..., Any]] = {
         lambda i, s: tf.abs(s) < 9.0, lambda i, s: (i + 1, s * s), (0, v), maximum_iterations=2
     )[1],
     "while in cond": lambda tf, v: tf.cond(v > 2.0, lambda: grown(tf, v), lambda: v),
+    "rule": ruled,
+    "gradient by a rule": lambda tf, v: tf.transforms.grad(lambda w: ruled(tf, w))(v),
+    "recomputed": lambda tf, v: tf.transforms.grad(lambda w: tf.recompute_grad(lambda a, b: grown(tf, a) * b)(w, w))(v),
     "grad": lambda tf, v: tf.transforms.grad(lambda w: tf.cond(w > 2.0, lambda: w**3, lambda: w))(v),
 }
 ROWS: dict[str, Callable[..., Any]] = {
@@ -51,6 +66,12 @@ ROWS: dict[str, Callable[..., Any]] = {
     "foldl": lambda tf, r: tf.foldl(lambda a, e: a * 2.0 + e, r),
     "map_fn": lambda tf, r: tf.map_fn(lambda e: e * r, r),
     "hessian": lambda tf, r: tf.transforms.hessian(lambda z: cubed(tf, z))(r),
+    "Jacobian of a batch by a rule": lambda tf, r: tf.transforms.jacrev(tf.transforms.vmap(lambda v: ruled(tf, v)))(r),
+    "tape": by_tape,
+    "batch": lambda tf, r: tf.transforms.vmap(lambda v: grown(tf, v))(r),
+    "other axes": lambda tf, r: tf.transforms.vmap(
+        lambda v: tf.cond(v[0] > 2.0, lambda: v, lambda: -v), in_axes=1, out_axes=1
+    )(tf.stack([r, 2.0 * r])),
 }
 CASES = [(n, f, np.ravel(X)) for n, f in ELEMENTS.items()] + [(n, f, X) for n, f in ROWS.items()]
 
@@ -78,32 +99,14 @@ def test_elements_choose_and_end_by_themselves(name: str, fn: Callable[..., Any]
 
 
 @pytest.mark.parametrize("tf", [tape_api, graph_api], ids=["tape", "graph"])
-def test_batches_of_batches_and_other_axes(tf: Any) -> None:
-    t = tf.transforms
-
-    def absolute(v: Any) -> Any:
-        return tf.cond(v > 0.0, lambda: v, lambda: -v)
-
-    with graph_api.Graph().as_default(), graph_api.Session() as session:
-        x = tf.constant(X)
-        found = [
-            t.vmap(t.vmap(absolute))(x),
-            t.vmap(t.vmap(lambda v: grown(tf, v)))(x),
-            t.vmap(lambda r: tf.cond(r[0] > 2.0, lambda: r, lambda: -r), in_axes=1, out_axes=1)(x),
-        ]
-        values = found if tf is tape_api else session.run(found)
-    grew = [on_tape(lambda v: grown(tape_api, v), v)[0] for v in X.ravel()]
-    np.testing.assert_array_equal(values[0], np.abs(X))
-    np.testing.assert_array_equal(values[1], np.reshape(grew, X.shape))
-    np.testing.assert_array_equal(values[2], np.where(X[:1] > 2.0, X, -X))
-
-
-@pytest.mark.parametrize("tf", [tape_api, graph_api], ids=["tape", "graph"])
 def test_refusals(tf: Any) -> None:
     with graph_api.Graph().as_default():
         x = tf.constant(X[0])
         with pytest.raises(UnimplementedError, match="case: inside vmap it needs a `default`"):
             tf.transforms.vmap(lambda v: tf.case([(v > 0.0, lambda: v)]))(x)
+        for ask, message in (("jacobian", "this derivative cannot be taken"), ("gradient", "use tf.transforms.grad")):
+            with pytest.raises(UnimplementedError, match=message):
+                tf.transforms.vmap(lambda v, ask=ask: getattr(tf.GradientTape(), ask)(v * 1.0, x))(x)
 
 
 def test_arrays_of_tensors_in_a_graph_are_refused() -> None:

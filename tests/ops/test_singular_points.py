@@ -609,10 +609,10 @@ def test_powers_of_roots(exponent: float, slopes: list[float]) -> None:
 )
 def test_first_derivatives_of_powers_of_a_norm_at_zero(exponent: float, slope: float) -> None:
     x = tape_api.constant([0.0, 0.0])
-    np.testing.assert_array_equal(
-        gradient_in(x, lambda: tape_api.norm(x) ** exponent + tape_api.reduce_sum(tape_api.abs(x) ** exponent)),
-        [slope, slope],
-    )
+    cost = lambda x: tape_api.norm(x) ** exponent + tape_api.reduce_sum(tape_api.abs(x) ** exponent)  # noqa: E731
+    np.testing.assert_array_equal(gradient_in(x, lambda: cost(x)), [slope, slope])
+    if np.isnan(slope):
+        assert np.isnan(tape_api.transforms.hessian(lambda x: tape_api.norm(x) ** exponent)(x).numpy()).all()
 
 
 @pytest.mark.parametrize("length", LENGTHS)
@@ -626,3 +626,14 @@ def test_powers_of_a_length_of_zero_that_bend_infinitely_are_not_said_to_be_stra
         first = gradient_in(x, lambda: LENGTHS[length](tape_api, x) ** exponent)
     np.testing.assert_array_equal(first.numpy(), 0.0)
     assert not np.isfinite(np.diagonal(outer.jacobian(first, x).numpy())).any()
+
+
+@pytest.mark.parametrize(("exponent", "scale"), [(-2.0, 1e8), (-1.0, 1e11), (0.5, 1e18), (2.0, 1e-19), (-1.0, 1e-12)])
+def test_second_derivatives_of_powers_of_long_and_short_vectors(exponent: float, scale: float) -> None:
+    """A factor by itself is out of range in float32, or has few digits."""
+    x = np.array([1.5, 0.2, -0.3], np.float32) * np.float32(scale)
+    unit = x / scale / np.linalg.norm(x / scale)
+    steep = exponent * float(np.linalg.norm(x / scale)) ** (exponent - 2) * scale ** (exponent - 2)
+    wanted = steep * (np.eye(3) + (exponent - 2) * np.outer(unit, unit))
+    found = tape_api.transforms.hessian(lambda x: tape_api.norm(x) ** np.float32(exponent))(x)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6 * abs(steep))

@@ -93,19 +93,21 @@ def test_structures_of_unknowns() -> None:
     assert np.isclose(slope, 1 / 3)
 
 
+def smallest(a: Any, **how: Any) -> Any:
+    cost = lambda x: np.sum(np.cosh(x - a)) + 0.5 * x[0] ** 2 + x[0] * x[1]  # noqa: E731
+    return optimize.minimize(cost, np.zeros(2), **how).x
+
+
 @pytest.mark.parametrize("method", [None, "BFGS", "Newton-CG", "trust-exact", "trust-ncg", "Nelder-Mead", "L-BFGS-B"])
 def test_minima(method: str | None) -> None:
-    def smallest(a: Any) -> Any:
-        cost = lambda x: np.sum(np.cosh(x - a)) + 0.5 * x[0] ** 2 + x[0] * x[1]  # noqa: E731
-        return optimize.minimize(cost, np.zeros(2), method=method).x
-
     def by_newton(a: np.ndarray) -> np.ndarray:
         slope = lambda x: np.sinh(x - a) + np.array([x[0] + x[1], x[0]])  # noqa: E731
         return scipy.optimize.fsolve(slope, np.zeros(2), xtol=1e-14)
 
     at = np.array([0.3, -0.2])
-    np.testing.assert_allclose(T.jacrev(smallest)(at), differences(by_newton, at), atol=1e-6)
-    np.testing.assert_allclose(T.jacfwd(smallest)(at), differences(by_newton, at), atol=1e-6)
+    for mode in (T.jacrev, T.jacfwd):
+        slopes = mode(lambda a: smallest(a, method=method))(at)
+        np.testing.assert_allclose(slopes, differences(by_newton, at), atol=1e-6)
 
 
 def test_what_lies_at_a_bound_stays_there() -> None:
@@ -116,6 +118,26 @@ def test_what_lies_at_a_bound_stays_there() -> None:
     # x0 = 1, x1 = a1 - 1 / 2
     np.testing.assert_allclose(smallest(np.array([4.0, 2.0])), [1.0, 1.5])
     np.testing.assert_allclose(T.jacrev(smallest)(np.array([4.0, 2.0])), [[0.0, 0.0], [0.0, 1.0]], atol=1e-12)
+
+
+def test_what_lies_at_a_bound_follows_it() -> None:
+    def smallest(end: Any, centre: float = 4.0, module: Any = optimize) -> Any:
+        cost = lambda x: (x[0] - centre) ** 2 + (x[1] + x[0]) ** 2  # noqa: E731
+        return module.minimize(cost, np.zeros(2), bounds=[(0.0, end), (None, None)]).x
+
+    def fitted(end: Any) -> Any:
+        ends = [0.0, -9.0], [end, 9.0]
+        return optimize.least_squares(lambda x: [x[0] - 4.0, x[1] + x[0]], np.zeros(2), bounds=ends).x
+
+    for way in (smallest, fitted, lambda end: smallest(end, module=scipy.optimize)):
+        np.testing.assert_allclose(T.jacrev(way)(1.5), [1.0, -1.0], atol=1e-7)
+        np.testing.assert_allclose(T.vmap(T.jacfwd(way))(np.array([1.0, 2.0])), [[1.0, -1.0]] * 2, atol=1e-7)
+    np.testing.assert_allclose(T.jacrev(lambda end: smallest(end, 0.5))(1.5), [0.0, 0.0], atol=1e-7)
+    limited = optimize.least_squares(lambda x: x - 4.0, [0.5], bounds=scipy.optimize.Bounds(0.0, 1.0))
+    np.testing.assert_array_equal(limited.x, [1.0])
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        end = graph_api.placeholder(graph_api.float64, [])
+        assert session.run(graph_api.gradients(smallest(end)[0], end)[0], {end: 1.5}) == 1.0
 
 
 def test_least_squares_is_differentiable_in_its_data() -> None:
@@ -133,9 +155,6 @@ def test_least_squares_is_differentiable_in_its_data() -> None:
 
 
 def test_second_derivatives_of_minima() -> None:
-    def smallest(a: Any) -> Any:
-        return optimize.minimize(lambda x: np.sum(np.cosh(x - a)) + 0.5 * x[0] ** 2 + x[0] * x[1], np.zeros(2)).x
-
     cost = lambda a: np.sum(smallest(a) ** 3)  # noqa: E731
     at = np.array([0.3, -0.2])
     np.testing.assert_allclose(T.hessian(cost)(at), differences(T.grad(cost), at, 1e-5), atol=1e-7)
@@ -167,11 +186,6 @@ def test_graphs_and_functions() -> None:
     compiled = tf.function(lambda a: T.jacrev(bent_root)(a))
     for _ in range(3):
         np.testing.assert_allclose(compiled(tf.constant(POINT)), differences(by_numpy, POINT), atol=1e-6)
-
-
-def test_batches() -> None:
-    rows = np.stack([POINT, POINT + 1.0])
-    np.testing.assert_allclose(T.vmap(bent_root)(rows), [by_numpy(r) for r in rows], atol=1e-9)
 
 
 def test_no_solution_no_derivative() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tape_api
+from engine.runtime.errors import UnimplementedError
 
 X = np.array([0.5, 1.5, -2.0])
 V = np.array([1.0, -1.0, 0.25])
@@ -91,6 +92,8 @@ def test_what_an_accumulator_refuses() -> None:
         forward([x, x], [x, x])
     with pytest.raises(TypeError, match="primals"):
         forward(1.0, 1.0)
+    with pytest.raises(UnimplementedError, match=r"in a function of tf\.transforms\.vmap"):
+        tf.transforms.vmap(lambda v: forward(v, v))(x)
     accumulator = forward(x, x)
     with accumulator, pytest.raises(ValueError, match="already recording"):
         accumulator.__enter__()
@@ -153,15 +156,6 @@ def test_the_parts_are_not_kept() -> None:
         tape.watch(x)
         y = long(x)
     np.testing.assert_array_equal(gradient.numpy(), tape.gradient(y, x).numpy())
-
-
-def test_one_tensor_in_two_places() -> None:
-    tf = tape_api
-    x = tf.constant(3.0)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = tf.recompute_grad(lambda a, b: a * b)(x, x)
-    assert tape.gradient(y, x).numpy() == 6.0
 
 
 def recomputed_once(tf: Any) -> list[Any]:

@@ -13,11 +13,11 @@ import numpy as np
 
 from dualgrad.frontend.flow.host import FlowHost
 from engine.core import nest
+from engine.core.batching import Levels, lowered, raised
 from engine.core.nest import Structure
 from engine.ops.compare import logical_and, select
 from engine.ops.reduce import reduce_any
 from engine.runtime.errors import UnimplementedError
-from engine.transforms.functions import Levels, lowered, raised
 
 
 def choice(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Structure[Any]:

@@ -12,14 +12,13 @@ from dualgrad.frontend.flow.composites import closed, opened
 from dualgrad.frontend.flow.host import FlowHost
 from engine.control.cond import check_predicate, cond_op
 from engine.core import nest
-from engine.core.batching import Batched
+from engine.core.batching import Batched, Levels, open_levels
 from engine.core.dtypes import int32
 from engine.core.nest import Structure
 from engine.core.value import Value
 from engine.ops import compare, joining, shape
 from engine.ops.reduce import reduce_sum
 from engine.runtime.errors import DTypeError
-from engine.transforms.functions import Levels, open_levels
 
 
 def cond(host: FlowHost, pred: Any, true_fn: Any, false_fn: Any, strict: bool = False, name: str | None = None) -> Any:

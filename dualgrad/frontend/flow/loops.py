@@ -16,9 +16,9 @@ from engine.control.cond import check_predicate
 from engine.control.while_loop import while_op
 from engine.core import nest
 from engine.core.aval import Aval, compatible, format_shape, normalize_shape
+from engine.core.batching import open_levels
 from engine.ops import compare, shape
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
-from engine.transforms.functions import open_levels
 
 
 def check_parallel(parallel_iterations: Any) -> None:

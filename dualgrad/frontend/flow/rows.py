@@ -13,12 +13,12 @@ from engine.control.checkpoints import limited
 from engine.control.scan_loop import scan_op
 from engine.core import nest
 from engine.core.aval import Aval, compatible
+from engine.core.batching import open_levels
 from engine.core.dtypes import int64, require_declared
 from engine.core.nest import Structure
 from engine.ops import filling, joining, shape
 from engine.runtime.errors import InvalidArgumentError, ShapeError
 from engine.runtime.public_names import named
-from engine.transforms.functions import open_levels
 
 
 def _rows(host: FlowHost, name: str, elems: Any) -> list[Any]:
