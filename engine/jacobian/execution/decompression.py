@@ -11,17 +11,21 @@ Worked out once, when the plan is made. A block is one of
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.core.sparsity import nowhere, numbers
+from engine.core.sparsity import counts_up, nowhere, numbers
 from engine.jacobian.planning.direction import Group, PlannedSweep
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern
 from engine.jacobian.structure.peeling import IndexMap
 from engine.runtime.lazy_scipy import sparse
+
+_STRETCH = 128
+"""Entries in a row's stretch, on average, from which on they are put in their places stretch by stretch."""
 
 
 @dataclass(frozen=True)
@@ -342,19 +346,25 @@ def _ascending(numbers: np.ndarray, entries: np.ndarray) -> tuple[np.ndarray, np
     return numbers[order], entries[order]
 
 
-def _in_csr_order(
-    results: Sequence[Result], pieces: list[tuple[np.ndarray, np.ndarray, np.ndarray]], shape: tuple[int, int]
-) -> Scattered:
-    """A scatter of numbers that stand at each position to a row and a column; `pieces` have (row, column, position)."""
+Pieces = list[tuple[np.ndarray, np.ndarray, np.ndarray]]
+"""Row, column, and position of entries."""
+
+
+def _in_csr_order(results: Sequence[Result], pieces: Pieces, shape: tuple[int, int]) -> Scattered:
+    """A scatter of numbers that stand at each position to a row and a column."""
+    placed = _in_order(*pieces[0], shape) if len(pieces) == 1 else _interleaved(pieces, shape)
+    if placed is not None:
+        return Scattered(tuple(results), *placed, shape)
     # those further left first: then nothing is left to be sorted, mostly
     pieces.sort(key=lambda piece: int(piece[1][0]) - int(piece[0][0]) if len(piece[0]) else 0)
     row, column, position = (of[0] if len(of) == 1 else np.concatenate(of) for of in zip(*pieces, strict=True))
     pieces.clear()
-    # entries by their numbers in place of columns: none falls together with another
-    by_row = sparse.coo_array((position, (row, numbers(len(row)))), shape=(shape[0], len(row))).tocsr()
-    del row, position
-    whole = sparse.csr_array((by_row.data, column[by_row.indices], by_row.indptr), shape=shape)
-    del column, by_row
+    entries = sparse.coo_array((position, (row, column)), shape=shape)
+    # or SciPy would add up the positions of entries that fall together
+    entries.has_canonical_format = True
+    del row, column, position
+    whole = entries.tocsr()
+    del entries
     whole.sort_indices()
     if whole.has_canonical_format:
         return Scattered(tuple(results), whole.data, whole.indices, whole.indptr, shape)
@@ -362,6 +372,79 @@ def _in_csr_order(
     position, ends = whole.data, whole.indptr
     new = np.append(True, whole.indices[1:] != whole.indices[:-1])
     new[ends[:-1][np.diff(ends) > 0]] = True
-    more = _ascending(position[~new], (np.cumsum(new) - 1)[~new])
-    ends = np.append(0, np.cumsum(new))[ends].astype(ends.dtype)
+    more = _ascending(position[~new], (np.cumsum(new, dtype=ends.dtype) - 1)[~new])
+    ends = np.append(0, np.cumsum(new, dtype=ends.dtype))[ends].astype(ends.dtype)
     return Scattered(tuple(results), position[new], whole.indices[new], ends, shape, more)
+
+
+def _in_order(
+    row: np.ndarray, column: np.ndarray, position: np.ndarray, shape: tuple[int, int]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Positions, columns and row pointers of entries that are in the order of a CSR matrix; None if they are not."""
+    below = row[1:] > row[:-1]
+    if not (below | ((row[1:] == row[:-1]) & (column[1:] > column[:-1]))).all():
+        return None
+    kind = numbers(1, max(len(row), shape[1])).dtype
+    ends = np.append(0, np.cumsum(np.bincount(row, minlength=shape[0]))).astype(kind)
+    return position, column.astype(kind, copy=False), ends
+
+
+def _interleaved(pieces: Pieces, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """The same of pieces that have one entry in every so many rows, over long stretches; None of others."""
+    pieces = [piece for piece in pieces if len(piece[0])]
+    steps = {1 if counts_up(row) else int(np.diff(row).min()) for row, _, _ in pieces if len(row) > 1}
+    if len(steps) != 1 or min(steps) < 1:
+        return None
+    (step,) = steps
+    entries, stretches = sum([len(row) for row, _, _ in pieces]), [_stretches(row, step) for row, _, _ in pieces]
+    residues = [int(row[0]) % step for row, _, _ in pieces]
+    jumps = any(first % step != residue for of, residue in zip(stretches, residues, strict=True) for first, _, _ in of)
+    if jumps or sum(map(len, stretches)) * _STRETCH > entries:
+        return None
+    some = [slice(None, None, len(row) // 9 + 1) for row, _, _ in pieces]
+    lefts = [np.median(column[of] - row[of]) for (row, column, _), of in zip(pieces, some, strict=True)]
+    order = sorted(range(len(pieces)), key=lambda k: (residues[k], lefts[k]))
+    # a line is so many rows; in each line a stretch has one entry
+    lines = -(-shape[0] // step)
+    changes: dict[int, list[tuple[int, int | None]]] = {0: [], lines: []}
+    for k, of in enumerate(stretches):
+        for begin, end, start in of:
+            changes.setdefault(begin // step, []).append((k, start - begin // step))
+            changes.setdefault(end // step + 1, []).insert(0, (k, None))
+    kind = numbers(1, max(entries, shape[1])).dtype
+    position, indices = np.empty(entries, pieces[0][2].dtype), np.empty(entries, kind)
+    ends, base = np.zeros(step * lines + 1, kind), 0
+    offsets: dict[int, int | None] = {}
+    unsorted = []
+    for first, last in itertools.pairwise(sorted(changes)):
+        offsets.update(changes[first])
+        here = [(k, slice(first + at, last + at)) for k in order if (at := offsets.get(k)) is not None]
+        whole = slice(base, base + len(here) * (last - first))
+        for to, which in ((indices, 1), (position, 2)):
+            block = to[whole].reshape(last - first, len(here))
+            for n, (k, of) in enumerate(here):
+                block[:, n] = pieces[k][which][of]
+        for (k, of), (m, other) in itertools.pairwise(here):
+            if residues[k] == residues[m]:
+                met = np.flatnonzero(pieces[k][1][of] >= pieces[m][1][other])
+                unsorted += [(met + first) * step + residues[k]] if len(met) else []
+        for residue in range(step):
+            before = base + sum([residues[k] <= residue for k, _ in here])
+            ends[first * step + residue + 1 :: step][: last - first] = np.arange(last - first) * len(here) + before
+        base = whole.stop
+    ends = ends[: shape[0] + 1]
+    rows = np.unique(np.concatenate([*unsorted, numbers(0)]))
+    counts = (ends[1:] - ends[:-1])[rows]
+    within, of_row = _ranges(ends[rows], counts), np.repeat(rows, counts)
+    within_order = np.lexsort((indices[within], of_row))
+    for array in (indices, position):
+        array[within] = array[within][within_order]
+    apart = (np.diff(of_row) > 0) | (np.diff(indices[within]) > 0)
+    return (position, indices, ends) if apart.all() else None
+
+
+def _stretches(row: np.ndarray, step: int) -> list[tuple[int, int, int]]:
+    """Stretches of rows that go on by equal steps: the first and the last row, and at which entry it starts."""
+    jumps = np.flatnonzero(row[1:] - row[:-1] != step) if len(row) > 1 and not counts_up(row) else numbers(0)
+    starts = [0, *(jumps + 1).tolist()]
+    return [(int(row[a]), int(row[b - 1]), a) for a, b in itertools.pairwise([*starts, len(row)])]

@@ -149,9 +149,9 @@ class Pattern:
         if self.form == "csr":
             return np.diff(self._csr.indptr) if axis == 0 else np.bincount(self._csr.indices, minlength=columns)
         if self.form != "map":
-            return np.full(self.shape[axis], self.shape[1 - axis] if self.is_dense else 0)
+            return np.broadcast_to(np.intp(self.shape[1 - axis] if self.is_dense else 0), self.shape[axis : axis + 1])
         if self.is_identity:
-            return np.ones(rows, np.intp)
+            return np.broadcast_to(np.intp(1), (rows,))
         there = self.index >= 0
         return there.astype(np.intp) if axis == 0 else np.bincount(self.index[there], minlength=columns)
 
@@ -420,6 +420,14 @@ def stacked(patterns: list[Pattern]) -> Pattern:
     starts = np.cumsum([0, *[m.nnz for m in matrices]])
     ends = np.concatenate([[0], *[m.indptr[1:] + s for m, s in zip(matrices, starts[:-1], strict=True)]])
     return Pattern.csr(_csr(np.concatenate([m.indices for m in matrices]), ends, (rows, columns)))
+
+
+def counts(patterns: Sequence[Pattern], axis: int) -> np.ndarray:
+    """The number of entries of each row (axis 0) or column (axis 1) of several patterns together."""
+    there = [p for p in patterns if not p.is_zero]
+    if all(p.is_identity for p in there):
+        return np.broadcast_to(np.intp(len(there)), patterns[0].shape[axis : axis + 1])
+    return np.asarray(sum(p.counts(axis) for p in there))
 
 
 def _csr(indices: Any, ends: Any, shape: tuple[int, int]) -> sparse.csr_array:
