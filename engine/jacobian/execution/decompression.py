@@ -107,11 +107,15 @@ class Scattered:
         """The block with its entries in another order, each as often as it is named."""
         more = self.more
         if more is not None:
-            numbers, entries = more
-            counts = np.bincount(entries, minlength=self.nnz)
-            within = _ranges((np.cumsum(counts) - counts)[order], counts[order])
-            of_entry = np.argsort(entries, kind="stable")
-            more = _ascending(numbers[of_entry[within]], np.repeat(np.arange(len(order)), counts[order]))
+            of, left = [], numbers(len(order))
+            while len(left):
+                place = nowhere(self.nnz, len(order))
+                place[order[left]] = left
+                to = place[more[1]]
+                of.append((more[0][to >= 0], to[to >= 0]))
+                # those that are named once more
+                left = left[place[order[left]] != left]
+            more = _ascending(*map(np.concatenate, zip(*of, strict=True)))
         return replace(self, positions=self.positions[order], more=more)
 
 
@@ -281,7 +285,9 @@ class Decompression:
         seed, size, number = (in_target, sizes[1], col) if one.direction == "reverse" else (in_source, sizes[0], row)
         position = number.astype(numbers(1, self._numbers).dtype)
         if one.count > 1:
-            position += np.multiply(seed if one.colors is None else one.colors[seed], size, dtype=position.dtype)
+            seed = (seed if one.colors is None else one.colors[seed]).astype(position.dtype)
+            seed *= size
+            position += seed
         if column.inner is None:
             assert sign is None
             return outer_row, col if column.outer is None else column.outer[col], position, None
@@ -348,15 +354,20 @@ def _ascending(numbers: np.ndarray, entries: np.ndarray) -> tuple[np.ndarray, np
 
 Pieces = list[tuple[np.ndarray, np.ndarray, np.ndarray]]
 """Row, column, and position of entries."""
+Placed = tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, int], tuple[np.ndarray, np.ndarray] | None]
+"""The arrays and the shape of a `Scattered`."""
 
 
 def _in_csr_order(results: Sequence[Result], pieces: Pieces, shape: tuple[int, int]) -> Scattered:
     """A scatter of numbers that stand at each position to a row and a column."""
-    placed = _in_order(*pieces[0], shape) if len(pieces) == 1 else _interleaved(pieces, shape)
-    if placed is not None:
-        return Scattered(tuple(results), *placed, shape)
     # those further left first: then nothing is left to be sorted, mostly
     pieces.sort(key=lambda piece: int(piece[1][0]) - int(piece[0][0]) if len(piece[0]) else 0)
+    placed = _in_order(*pieces[0], shape) if len(pieces) == 1 else _interleaved(pieces, shape)
+    return Scattered(tuple(results), *(placed or _sorted(pieces, shape)))
+
+
+def _sorted(pieces: Pieces, shape: tuple[int, int]) -> Placed:
+    """Any entries."""
     row, column, position = (of[0] if len(of) == 1 else np.concatenate(of) for of in zip(*pieces, strict=True))
     pieces.clear()
     entries = sparse.coo_array((position, (row, column)), shape=shape)
@@ -366,85 +377,95 @@ def _in_csr_order(results: Sequence[Result], pieces: Pieces, shape: tuple[int, i
     whole = entries.tocsr()
     del entries
     whole.sort_indices()
+    position, ends, kind = whole.data, whole.indptr, whole.indptr.dtype
     if whole.has_canonical_format:
-        return Scattered(tuple(results), whole.data, whole.indices, whole.indptr, shape)
+        return position, whole.indices, ends, shape, None
     # some entries are sums
-    position, ends = whole.data, whole.indptr
     new = np.append(True, whole.indices[1:] != whole.indices[:-1])
     new[ends[:-1][np.diff(ends) > 0]] = True
-    more = _ascending(position[~new], (np.cumsum(new, dtype=ends.dtype) - 1)[~new])
-    ends = np.append(0, np.cumsum(new, dtype=ends.dtype))[ends].astype(ends.dtype)
-    return Scattered(tuple(results), position[new], whole.indices[new], ends, shape, more)
+    columns, number = whole.indices[new], np.cumsum(new, dtype=kind)
+    del whole
+    ends, number = np.where(ends > 0, number[ends - 1], kind.type(0)), number[~new] - kind.type(1)
+    further, position = position[~new], position[new]
+    del new
+    return position, columns, ends, shape, _ascending(further, number)
 
 
-def _in_order(
-    row: np.ndarray, column: np.ndarray, position: np.ndarray, shape: tuple[int, int]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Positions, columns and row pointers of entries that are in the order of a CSR matrix; None if they are not."""
+def _in_order(row: np.ndarray, column: np.ndarray, position: np.ndarray, shape: tuple[int, int]) -> Placed | None:
+    """Entries that are in the order of a CSR matrix; None if they are not."""
     below = row[1:] > row[:-1]
     if not (below | ((row[1:] == row[:-1]) & (column[1:] > column[:-1]))).all():
         return None
     kind = numbers(1, max(len(row), shape[1])).dtype
     ends = np.append(0, np.cumsum(np.bincount(row, minlength=shape[0]))).astype(kind)
-    return position, column.astype(kind, copy=False), ends
+    return position, column.astype(kind, copy=False), ends, shape, None
 
 
-def _interleaved(pieces: Pieces, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """The same of pieces that have one entry in every so many rows, over long stretches; None of others."""
+def _interleaved(pieces: Pieces, shape: tuple[int, int]) -> Placed | None:
+    """Entries whose rows and columns go on by equal steps, over long stretches; None if some do not.
+
+    The rows of all have one step. A line is so many rows: a stretch has an entry in each of its lines.
+    """
     pieces = [piece for piece in pieces if len(piece[0])]
     steps = {1 if counts_up(row) else int(np.diff(row).min()) for row, _, _ in pieces if len(row) > 1}
     if len(steps) != 1 or min(steps) < 1:
         return None
     (step,) = steps
-    entries, stretches = sum([len(row) for row, _, _ in pieces]), [_stretches(row, step) for row, _, _ in pieces]
-    residues = [int(row[0]) % step for row, _, _ in pieces]
-    jumps = any(first % step != residue for of, residue in zip(stretches, residues, strict=True) for first, _, _ in of)
-    if jumps or sum(map(len, stretches)) * _STRETCH > entries:
-        return None
-    some = [slice(None, None, len(row) // 9 + 1) for row, _, _ in pieces]
-    lefts = [np.median(column[of] - row[of]) for (row, column, _), of in zip(pieces, some, strict=True)]
-    order = sorted(range(len(pieces)), key=lambda k: (residues[k], lefts[k]))
-    # a line is so many rows; in each line a stretch has one entry
-    lines = -(-shape[0] // step)
-    changes: dict[int, list[tuple[int, int | None]]] = {0: [], lines: []}
-    for k, of in enumerate(stretches):
-        for begin, end, start in of:
-            changes.setdefault(begin // step, []).append((k, start - begin // step))
-            changes.setdefault(end // step + 1, []).insert(0, (k, None))
+    entries = sum([len(row) for row, _, _ in pieces])
+    changes: dict[int, dict[int, int | None]] = {0: {}, -(-shape[0] // step): {}}
+    most = entries // _STRETCH
+    for k, (row, column, _) in enumerate(pieces):
+        starts = _stretches(row, column, step)
+        most -= len(starts)
+        if most < 0 or (row[starts] % step != row[0] % step).any():
+            return None
+        for a, b in itertools.pairwise([*starts, len(row)]):
+            first = int(row[a]) // step
+            changes.setdefault(first, {})[k] = a - first
+            changes.setdefault(first + b - a, {}).setdefault(k, None)
     kind = numbers(1, max(entries, shape[1])).dtype
-    position, indices = np.empty(entries, pieces[0][2].dtype), np.empty(entries, kind)
-    ends, base = np.zeros(step * lines + 1, kind), 0
+    places, columns = np.empty(entries, pieces[0][2].dtype), np.empty(entries, kind)
+    more: list[tuple[np.ndarray, np.ndarray]] = []
+    counts, lengths, base = [], [], 0
     offsets: dict[int, int | None] = {}
-    unsorted = []
     for first, last in itertools.pairwise(sorted(changes)):
         offsets.update(changes[first])
-        here = [(k, slice(first + at, last + at)) for k in order if (at := offsets.get(k)) is not None]
-        whole = slice(base, base + len(here) * (last - first))
-        for to, which in ((indices, 1), (position, 2)):
-            block = to[whole].reshape(last - first, len(here))
-            for n, (k, of) in enumerate(here):
-                block[:, n] = pieces[k][which][of]
-        for (k, of), (m, other) in itertools.pairwise(here):
-            if residues[k] == residues[m]:
-                met = np.flatnonzero(pieces[k][1][of] >= pieces[m][1][other])
-                unsorted += [(met + first) * step + residues[k]] if len(met) else []
-        for residue in range(step):
-            before = base + sum([residues[k] <= residue for k, _ in here])
-            ends[first * step + residue + 1 :: step][: last - first] = np.arange(last - first) * len(here) + before
-        base = whole.stop
-    ends = ends[: shape[0] + 1]
-    rows = np.unique(np.concatenate([*unsorted, numbers(0)]))
-    counts = (ends[1:] - ends[:-1])[rows]
-    within, of_row = _ranges(ends[rows], counts), np.repeat(rows, counts)
-    within_order = np.lexsort((indices[within], of_row))
-    for array in (indices, position):
-        array[within] = array[within][within_order]
-    apart = (np.diff(of_row) > 0) | (np.diff(indices[within]) > 0)
-    return (position, indices, ends) if apart.all() else None
+        count, here = last - first, []
+        for k, at in offsets.items():
+            if at is not None:
+                row, column, position = pieces[k]
+                of = slice(first + at, last + at)
+                here.append((int(row[0]) % step, int(column[of][0]), int(column[of][-1]), k, of))
+        here.sort(key=lambda piece: piece[:4])
+        width = len({piece[:2] for piece in here})
+        block, place = (whole[base : base + width * count].reshape(count, width) for whole in (columns, places))
+        n, before, per_row = -1, (-1, 0, 0), [0] * step
+        for residue, left, right, k, of in here:
+            _, column, position = pieces[k]
+            if (residue, left, right) == before:
+                more.append((position[of], np.arange(base + n, base + width * count, width, kind)))
+                continue
+            if residue == before[0] and (left <= before[1] or right <= before[2]):
+                return None
+            n += 1
+            block[:, n], place[:, n] = column[of], position[of]
+            per_row[residue] += 1
+            before = residue, left, right
+        counts.append(per_row)
+        lengths.append(count)
+        base += width * count
+    ends = np.append(kind.type(0), np.cumsum(np.repeat(np.array(counts, kind), lengths, axis=0), dtype=kind))
+    further = _ascending(*map(np.concatenate, zip(*more, strict=True))) if more else None
+    columns, places = (whole[:base] if base == entries else whole[:base].copy() for whole in (columns, places))
+    return places, columns, ends[: shape[0] + 1], shape, further
 
 
-def _stretches(row: np.ndarray, step: int) -> list[tuple[int, int, int]]:
-    """Stretches of rows that go on by equal steps: the first and the last row, and at which entry it starts."""
-    jumps = np.flatnonzero(row[1:] - row[:-1] != step) if len(row) > 1 and not counts_up(row) else numbers(0)
-    starts = [0, *(jumps + 1).tolist()]
-    return [(int(row[a]), int(row[b - 1]), a) for a, b in itertools.pairwise([*starts, len(row)])]
+def _stretches(row: np.ndarray, column: np.ndarray, step: int) -> list[int]:
+    """At which entries stretches start in which rows go on by a step, and columns by theirs."""
+    jumps = np.zeros(len(row) - 1, bool)
+    if not counts_up(row):
+        jumps |= row[1:] - row[:-1] != step
+    if not counts_up(column):
+        steps = column[1:] - column[:-1]
+        jumps |= steps != np.median(steps[:: len(steps) // 9 + 1])
+    return [0, *(np.flatnonzero(jumps) + 1).tolist()]

@@ -191,7 +191,7 @@ class Pattern:
             rows = numbers(len(index))
             return (rows, index) if there.all() else (rows[there], index[there])
         count, width = self.shape
-        rows, columns = np.arange(count), np.arange(width)
+        rows, columns = numbers(count), numbers(width)
         if self.is_dense:
             return np.repeat(rows, width), np.tile(columns, count)
         matrix = self.to_csr()
@@ -304,8 +304,11 @@ class Pattern:
             first = _first_of(labels, times, count // times)
             if first is not None:
                 return Pattern.table(Pattern.table(table).merged(first, count // times).to_table(), times)
-        rows = np.flatnonzero(labels >= 0)
-        groups = sparse.csr_array((np.ones(len(rows), bool), (labels[rows], rows)), shape=(count, self.shape[0]))
+        rows = numbers(len(labels))
+        if labels.min(initial=0) < 0:
+            rows = rows[labels >= 0]
+            labels = labels[rows]
+        groups = sparse.csr_array((np.ones(len(rows), bool), (labels, rows)), shape=(count, self.shape[0]))
         matrix = groups @ self.to_csr()
         matrix.sort_indices()
         return Pattern.csr(matrix)
