@@ -32,7 +32,7 @@ def is_array(item: Any) -> bool:
 
 def by_arrays(x: Any, key: Any) -> Operand:
     """``x[key]``, with arrays among the items of the index."""
-    items = [_as_array(item) for item in (key if isinstance(key, tuple) else (key,))]
+    items = [np.asarray(i) if isinstance(i, (list, tuple)) else i for i in (key if isinstance(key, tuple) else (key,))]
     if len(items) == 1 and isinstance(items[0], Value) and items[0].dtype.is_bool:
         return slicing.boolean_mask(x, items[0])
     items = _with_ellipsis([part for item in items for part in _places(item)], rank_of(x))
@@ -52,10 +52,6 @@ def by_arrays(x: Any, key: Any) -> Operand:
     new = rank_of(flat)
     order = [*range(new, new + chosen[0]), *range(new), *range(new + chosen[0], new + len(rest))]
     return shape.transpose(chosen_lines, order)
-
-
-def _as_array(item: Any) -> Any:
-    return np.asarray(item) if isinstance(item, (list, tuple)) else item
 
 
 def _places(item: Any) -> list[Any]:

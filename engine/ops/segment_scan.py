@@ -107,10 +107,6 @@ def _recurrence_da(ct: Any, out: Any, u: Any, a: Any, ids: Any, *, reverse: bool
     return adjoint * segment_shift(conj(out), ids, reverse=reverse, lead=lead)
 
 
-def _recurrence_jvp_u(t: Any, out: Any, u: Any, a: Any, ids: Any, *, reverse: bool, lead: int = 0) -> Operand:
-    return segment_recurrence(t, a, ids, reverse=reverse, lead=lead)
-
-
 def _recurrence_jvp_a(t: Any, out: Any, u: Any, a: Any, ids: Any, *, reverse: bool, lead: int = 0) -> Operand:
     driven = t * segment_shift(out, ids, reverse=reverse, lead=lead)
     return segment_recurrence(driven, a, ids, reverse=reverse, lead=lead)
@@ -133,7 +129,7 @@ segment_recurrence = general(
     _recurrence_kernel,
     _recurrence_abstract,
     vjp=(_recurrence_du, _recurrence_da, None),
-    jvp=(_recurrence_jvp_u, _recurrence_jvp_a, None),
+    jvp=(lambda t, out, u, a, ids, **how: segment_recurrence(t, a, ids, **how), _recurrence_jvp_a, None),
     batch=_batch,
     strict=False,
     args=("u", "a", "segment_ids"),

@@ -48,10 +48,6 @@ def _gather_abstract(x: Aval, positions: Aval, *, size: int, distinct: bool) -> 
     return Aval(None if x.shape is None or positions.shape is None else x.shape[:-1] + positions.shape, x.dtype)
 
 
-def _scatter_abstract(values: Aval, positions: Aval, *, size: int, distinct: bool) -> Aval:
-    return Aval(None if values.shape is None else (*values.shape[:-1], size), values.dtype)
-
-
 def _gathered(x: Any, positions: Any, *, size: int, distinct: bool) -> np.ndarray:
     if x.ndim > 1:
         return x[..., positions]
@@ -80,7 +76,7 @@ flat_scatter_op = linear(
     "flat_scatter_op",
     _scatter_kernel,
     lambda ct, values, positions, **params: flat_gather_op(ct, positions, **params),
-    _scatter_abstract,
+    lambda values, at, *, size, **_: Aval(None if values.shape is None else (*values.shape[:-1], size), values.dtype),
     _batch,
     args=("values", "positions"),
     sparsity=collected(lambda out, values, positions, **_: out[..., positions]),

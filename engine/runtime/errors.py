@@ -7,6 +7,7 @@ class here that is both, so that ``except`` clauses written for either keep work
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 OK, CANCELLED, UNKNOWN, INVALID_ARGUMENT, DEADLINE_EXCEEDED, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED = range(8)
 RESOURCE_EXHAUSTED, FAILED_PRECONDITION, ABORTED, OUT_OF_RANGE, UNIMPLEMENTED, INTERNAL, UNAVAILABLE = range(8, 15)
 DATA_LOSS, UNAUTHENTICATED = 15, 16
-"""Numbers of the kinds of errors, as gRPC has them."""
+"""Numbers of the kinds of errors, as gRPC has them; a class has that of its name."""
 
 
 class OpError(Exception):
@@ -24,6 +25,11 @@ class OpError(Exception):
     """
 
     code = UNKNOWN
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        kind = re.sub("(?<=[a-z])(?=[A-Z])", "_", cls.__name__.removesuffix("Error")).upper()
+        cls.code = globals().get(kind, cls.code)
 
     def __init__(self, message: Any, op: Any = None, *further: Any) -> None:
         if further:
@@ -46,8 +52,6 @@ class OpError(Exception):
 
 class InvalidArgumentError(OpError, ValueError):
     """An op got an argument it cannot work with (value, axis, index, unfed placeholder). Fix the argument named."""
-
-    code = 3
 
 
 class ShapeError(InvalidArgumentError):
@@ -76,8 +80,6 @@ class DTypeError(InvalidArgumentError, TypeError):
 class FailedPreconditionError(OpError):
     """Something must happen first, most often: a variable is read before its initializer has run."""
 
-    code = 9
-
 
 class ConvergenceError(OpError, ArithmeticError):
     """A solver has not found what it was asked for, so there is nothing to differentiate. It says what it tried."""
@@ -86,31 +88,21 @@ class ConvergenceError(OpError, ArithmeticError):
 class OutOfRangeError(OpError):
     """An iteration ran past its end."""
 
-    code = 11
-
 
 class CancelledError(OpError):
     """The operation was cancelled before it finished."""
-
-    code = 1
 
 
 class NotFoundError(OpError):
     """Something asked for by name does not exist."""
 
-    code = 5
-
 
 class DataLossError(OpError, ValueError):
     """A file is damaged: a checksum is wrong, it ends too early, or it is not what it should be. It is named."""
 
-    code = 15
-
 
 class ResourceExhaustedError(OpError, MemoryError):
     """Memory does not suffice for what was asked. The message says how large it is, and what is smaller."""
-
-    code = 8
 
     @classmethod
     def of(cls, error: MemoryError, what: str) -> MemoryError:
@@ -121,49 +113,33 @@ class ResourceExhaustedError(OpError, MemoryError):
 class AlreadyExistsError(OpError):
     """Something to be made exists already."""
 
-    code = 6
-
 
 class AbortedError(OpError):
     """An operation was given up. Not raised here; named for ``except`` clauses, as are those below."""
-
-    code = 10
 
 
 class DeadlineExceededError(OpError):
     """An operation took too long."""
 
-    code = 4
-
 
 class InternalError(OpError):
     """Something is wrong inside."""
-
-    code = 13
 
 
 class PermissionDeniedError(OpError):
     """Something is not allowed."""
 
-    code = 7
-
 
 class UnavailableError(OpError):
     """Something cannot be reached."""
-
-    code = 14
 
 
 class UnknownError(OpError):
     """Something else."""
 
-    code = 2
-
 
 class UnimplementedError(OpError):
     """The op exists but not for these arguments. The message names the way out."""
-
-    code = 12
 
 
 @contextmanager

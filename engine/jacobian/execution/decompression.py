@@ -362,8 +362,7 @@ def _in_csr_order(results: Sequence[Result], pieces: Pieces, shape: tuple[int, i
     """A scatter of numbers that stand at each position to a row and a column."""
     # those further left first: then nothing is left to be sorted, mostly
     pieces.sort(key=lambda piece: int(piece[1][0]) - int(piece[0][0]) if len(piece[0]) else 0)
-    placed = _in_order(*pieces[0], shape) if len(pieces) == 1 else _interleaved(pieces, shape)
-    return Scattered(tuple(results), *(placed or _sorted(pieces, shape)))
+    return Scattered(tuple(results), *(_interleaved(pieces, shape) or _sorted(pieces, shape)))
 
 
 def _sorted(pieces: Pieces, shape: tuple[int, int]) -> Placed:
@@ -389,16 +388,6 @@ def _sorted(pieces: Pieces, shape: tuple[int, int]) -> Placed:
     further, position = position[~new], position[new]
     del new
     return position, columns, ends, shape, _ascending(further, number)
-
-
-def _in_order(row: np.ndarray, column: np.ndarray, position: np.ndarray, shape: tuple[int, int]) -> Placed | None:
-    """Entries that are in the order of a CSR matrix; None if they are not."""
-    below = row[1:] > row[:-1]
-    if not (below | ((row[1:] == row[:-1]) & (column[1:] > column[:-1]))).all():
-        return None
-    kind = numbers(1, max(len(row), shape[1])).dtype
-    ends = np.append(0, np.cumsum(np.bincount(row, minlength=shape[0]))).astype(kind)
-    return position, column.astype(kind, copy=False), ends, shape, None
 
 
 def _interleaved(pieces: Pieces, shape: tuple[int, int]) -> Placed | None:

@@ -337,7 +337,7 @@ def _candidates(path: Path, ways: Ways, sparsity: Any) -> list[_Candidate]:
     if sparsity is not None and any(t in path.live for t in path.targets):
         return [_candidate(path, sites, path.nodes, rows, columns, ways, "pattern given", [[Pattern.csr(sparsity)]])]
     peeled = peel_targets(path, sites)
-    inner = peeled if _differs(peeled, rows) else rows
+    inner = rows if [m.slot for m in peeled] == [m.slot for m in rows] else peeled
     left, nodes = peel_sources(path, sites, inner)
     furthest = []
     if len(nodes) < len(path.nodes):
@@ -401,10 +401,6 @@ def _cheapest(candidates: Sequence[_Candidate]) -> _Candidate:
             one.decide()
         best = min(best, one.time)
     return min(candidates, key=lambda c: c.time)
-
-
-def _differs(peeled: Sequence[IndexMap], whole: Sequence[IndexMap]) -> bool:
-    return [m.slot for m in peeled] != [m.slot for m in whole]
 
 
 def _candidate(
