@@ -11,8 +11,10 @@ import pytest
 
 import graph_api
 import tape_api
+from engine import clear_caches
 from engine.core.op import Node
 from engine.core.sparsity import Sites
+from engine.jacobian.execution import decompression
 from engine.jacobian.planning import cost
 from engine.jacobian.planning import plan as planning
 from engine.jacobian.planning.direction import DirectionAssignment, Ways
@@ -317,6 +319,62 @@ def test_not_each_of_many_targets_is_followed_back(monkeypatch: pytest.MonkeyPat
     plan = graph_plan(trajectory, np.ones(3))
     assert {sweep.direction for sweep in plan.sweeps} == {"forward"}
     assert 0 < len(followed) < 60
+
+
+def interleaved(x: Any) -> Any:
+    u, v = x[::2], x[1::2]
+    return tape_api.reshape(tape_api.stack([u * v - np.roll(u, 1), tape_api.exp(v) + v[::-1] * np.roll(v, 2)], 1), [-1])
+
+
+STRETCHES: dict[str, tuple[Any, tuple[int, ...]]] = {
+    "slices": (lambda x: x[2:] * x[1:-1] - tape_api.sin(x[:-2]), (900,)),
+    "ends apart": (lambda x: tape_api.concat([x[:1] ** 2, x[2:] * x[:-2], x[-1:]], 0), (900,)),
+    "around": (lambda x: np.roll(x, 1) * x - tape_api.sin(np.roll(x, -1)), (900,)),
+    "backwards": (lambda x: x * x[::-1], (900,)),
+    "one for all": (lambda x: x[1:] * x[0] * x[:-1], (900,)),
+    "two fields in turn": (interleaved, (1800,)),
+    "a grid": (lambda x: x[1:-1, 1:-1] * (x[:-2, 1:-1] + x[2:, 1:-1]) - x[1:-1, :-2] * x[1:-1, 2:], (5, 700)),
+    "a grid around": (lambda x: x * (np.roll(x, 1, 0) + np.roll(x, -1, 1)) * np.roll(x, 1, 1), (4, 700)),
+}
+
+
+@pytest.mark.parametrize("hessian", [False, True])
+@pytest.mark.parametrize("name", STRETCHES)
+def test_entries_are_where_sorting_would_put_them(name: str, hessian: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They stand where sorting puts them, with the same numbers, and take short integers."""
+    fn, shape = STRETCHES[name]
+    (x,) = points(shape)
+
+    def found() -> Any:
+        with tape_api.GradientTape() as tape:
+            tape.watch(source := tape_api.constant(x))
+            y = fn(source)
+            target = tape_api.reduce_sum(tape_api.sin(y)) if hessian else y
+        clear_caches()
+        return (tape.hessian if hessian else tape.jacobian)(target, source, format="csr")
+
+    at_once = found()
+    assert at_once.has_canonical_format and at_once.indices.dtype == at_once.indptr.dtype == np.int32
+    monkeypatch.setattr(decompression, "_interleaved", lambda *_: None)
+    sorted_ones = found()
+    for part in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(at_once, part), getattr(sorted_ones, part))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_stretches_are_put_where_sorting_puts_them(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    step, lines, columns = int(rng.integers(1, 4)), 600, 500
+    pieces = []
+    for k in range(int(rng.integers(2, 8))):
+        line = np.arange(*np.sort(rng.choice(lines, 2, replace=False)), dtype=np.int32)
+        row = step * line + rng.integers(step, dtype=np.int32)
+        pieces.append((row, (line + rng.integers(8, dtype=np.int32)) % np.int32(columns), line + np.int32(1000 * k)))
+    found = decompression._interleaved([*pieces], (step * lines, columns))
+    assert found is not None or sum(map(len, (row for row, _, _ in pieces))) < 20 * 128
+    expected = decompression._sorted(pieces, (step * lines, columns))
+    for one, other in zip(found or expected, expected, strict=True):
+        np.testing.assert_equal(one, other)
 
 
 def test_columns_of_zeros_beside_others() -> None:

@@ -110,7 +110,7 @@ class Scattered:
             of, left = [], numbers(len(order))
             while len(left):
                 place = nowhere(self.nnz, len(order))
-                place[order[left]] = left
+                place[order[left[::-1]]] = left[::-1]
                 to = place[more[1]]
                 of.append((more[0][to >= 0], to[to >= 0]))
                 # those that are named once more
@@ -369,14 +369,15 @@ def _sorted(pieces: Pieces, shape: tuple[int, int]) -> Placed:
     """Any entries."""
     row, column, position = (of[0] if len(of) == 1 else np.concatenate(of) for of in zip(*pieces, strict=True))
     pieces.clear()
-    entries = sparse.coo_array((position, (row, column)), shape=shape)
+    kind = numbers(1, max(len(row), *shape)).dtype
+    entries = sparse.coo_array((position, tuple([x.astype(kind, copy=False) for x in (row, column)])), shape=shape)
     # or SciPy would add up the positions of entries that fall together
     entries.has_canonical_format = True
     del row, column, position
     whole = entries.tocsr()
     del entries
     whole.sort_indices()
-    position, ends, kind = whole.data, whole.indptr, whole.indptr.dtype
+    position, ends = whole.data, whole.indptr
     if whole.has_canonical_format:
         return position, whole.indices, ends, shape, None
     # some entries are sums
@@ -432,7 +433,7 @@ def _interleaved(pieces: Pieces, shape: tuple[int, int]) -> Placed | None:
         for residue, left, right, k, of in here:
             _, column, position = pieces[k]
             if (residue, left, right) == before:
-                more.append((position[of], np.arange(base + n, base + width * count, width, kind)))
+                more.append((position[of], np.arange(base + n, base + width * count, width, dtype=kind)))
                 continue
             if residue == before[0] and (left <= before[1] or right <= before[2]):
                 return None
@@ -454,7 +455,7 @@ def _stretches(row: np.ndarray, column: np.ndarray, step: int) -> list[int]:
     jumps = np.zeros(len(row) - 1, bool)
     if not counts_up(row):
         jumps |= row[1:] - row[:-1] != step
-    if not counts_up(column):
+    if len(column) > 1 and not counts_up(column):
         steps = column[1:] - column[:-1]
         jumps |= steps != np.median(steps[:: len(steps) // 9 + 1])
     return [0, *(np.flatnonzero(jumps) + 1).tolist()]
