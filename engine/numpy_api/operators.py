@@ -210,5 +210,5 @@ def _answering(name: str) -> Callable[..., Any]:
 Value.__array_ufunc__ = _answering("__array_ufunc__")  # type: ignore[attr-defined]
 Value.__array_function__ = _answering("__array_function__")  # type: ignore[attr-defined]
 # where ``==`` means identity it must say so itself, or else Python goes on to ask the array
-Value.__eq__ = lambda self, other: self is other  # type: ignore[method-assign, assignment]
+Value.__eq__ = lambda self, other: self is other  # type: ignore[method-assign]
 manners.install()
