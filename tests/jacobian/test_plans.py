@@ -340,7 +340,7 @@ STRETCHES: dict[str, tuple[Any, tuple[int, ...]]] = {
 def test_entries_are_where_sorting_would_put_them(name: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are the same numbers in the same places, and places are short integers."""
     fn, shape = STRETCHES[name]
-    x = tape_api.constant(*points(shape))
+    x = tape_api.constant(points(shape)[0])
 
     def found() -> Any:
         clear_caches()
