@@ -32,6 +32,8 @@ Program = Callable[[Any, int, Path], Iterator[str]]
 """``program(library, size, folder)``: it says what each step was when it is done, first that all is prepared."""
 Points = list[tuple[int, float, float]]
 """Size, seconds, bytes."""
+_PATIENCE = 300
+"""Seconds that one size may take: a graph of 100,000 nodes with its gradients, minutes in TensorFlow."""
 HEAD = ("what", "step", "library", "size", "time", "time ∝", "memory", "memory ∝")
 GRAPHS, TAPES = ("graph_api", "tensorflow.compat.v1"), ("tape_api", "tensorflow")
 LOOKS = styles([*GRAPHS, *TAPES, "jax"])
@@ -73,7 +75,11 @@ def _of_row(name: str, most: int) -> dict[tuple[str, str], Points]:
     there = [library for library in libraries if importlib.util.find_spec(library.split(".")[0])]
     for library, size in itertools.product(there, [10**k for k in range(first, last + 1) if 10**k <= most]):
         command = [sys.executable, "-m", "bench", "growth", name, "--child", library, "--most", str(size)]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        try:
+            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=_PATIENCE)
+        except subprocess.TimeoutExpired:
+            print(f"{name}, {library}, {size:,}: given up after {_PATIENCE} seconds", file=sys.stderr)
+            continue
         print(f"{name}, {library}, {size:,}: {done.stdout}", end="", file=sys.stderr)
         for step, seconds, extra in json.loads(done.stdout.splitlines()[-1]):
             found.setdefault((step, library), []).append((size, seconds, extra))

@@ -254,7 +254,7 @@ class Iterator(Shown):
     @property
     def element_spec(self) -> Any:
         """The structure of the elements."""
-        return mapped(_tensor_spec, self._spec)
+        return mapped(lambda aval: TensorSpec(aval.shape, aval.dtype), self._spec)
 
     @property
     def output_types(self) -> Structure[DType]:
@@ -286,10 +286,6 @@ def _check_fits(wanted: Any, spec: Any) -> None:
     for x, y in zip(a, b, strict=True):
         if not GraphShape(x.shape).is_compatible_with(GraphShape(y.shape)):
             raise TypeError(f"Expected output shapes compatible with {x.shape} but got {y.shape}.")
-
-
-def _tensor_spec(aval: Aval) -> TensorSpec:
-    return TensorSpec(aval.shape, aval.dtype)
 
 
 def require_constant(tensor: Any) -> None:

@@ -170,10 +170,6 @@ def _det(what: What) -> Callable[[Mode, Input], Call]:
     )
 
 
-def _last_of_ode(tf: Any, x: Any, s: int) -> Any:
-    return objectives.ode(tf, x, s)[-1]
-
-
 def _kmeans(what: What) -> Callable[[Mode, Input], Call]:
     return lambda mode, given: prepared(
         mode, what, objectives.kmeans, [_numbers(given["centroids"])], [_numbers(given["points"])]
@@ -225,7 +221,7 @@ EVALS: dict[str, dict[str, Evaluation]] = {
     },
     "ode": {
         "primal": Evaluation(_one("value", objectives.ode, "x", "s"), _plain),
-        "gradient": Evaluation(_one("gradient", _last_of_ode, "x", "s"), _plain),
+        "gradient": Evaluation(_one("gradient", lambda tf, x, s: objectives.ode(tf, x, s)[-1], "x", "s"), _plain),
     },
     "kmeans": {
         "cost": Evaluation(_kmeans("value"), _plain),

@@ -64,15 +64,11 @@ def burgers_jacobian(u: Any, before: Any, wall: Any) -> sparse.sparray:
     return sparse.diags_array(diagonals, offsets=[-1, 0, 1], format="csr")
 
 
-def _burgers_inputs(size: Size, rng: np.random.Generator) -> Values:
-    return rng.normal(size=size), rng.normal(size=size), np.zeros(1)
-
-
 BURGERS = Problem(
     group="sparse",
     format="csr",
     function=burgers,
-    inputs=_burgers_inputs,
+    inputs=lambda size, rng: (rng.normal(size=size), rng.normal(size=size), np.zeros(1)),
     expected=burgers_jacobian,
     quick=decades(3, 5),
     full=decades(6, 6),

@@ -22,11 +22,6 @@ from engine.runtime.cache import cached
 from engine.runtime.errors import ShapeError
 
 
-def _positions(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
-    """Where new axes lie in the result of rank `rank`, ascending."""
-    return tuple(sorted(a % rank for a in axes))
-
-
 @cached(4096)
 def _expanded(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
     rank, rest = len(shape) + len(axes), iter(shape)
@@ -42,19 +37,17 @@ def _expand_abstract(x: Aval, *, axes: tuple[int, ...]) -> Aval:
         if not -rank <= a < rank:
             raise ShapeError(f"expand_dims: argument `axis` must be in [{-rank}, {rank}) for {x}, got {a}")
     dims: list[int | None] = list(x.shape)
-    for position in _positions(axes, rank):
+    for position in sorted(a % rank for a in axes):
         dims.insert(position, 1)
     return Aval(tuple(dims), x.dtype)
-
-
-def _shifted(axes: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(a if a < 0 else a + 1 for a in axes)
 
 
 _FACTS: dict[str, Any] = {
     "module": __name__,
     "args": ("input",),
-    "batch": lambda op, size, flags, inputs, params: op(inputs[0], axes=_shifted(params["axes"])),
+    "batch": lambda op, size, flags, inputs, params: op(
+        inputs[0], axes=tuple([a if a < 0 else a + 1 for a in params["axes"]])
+    ),
     "kind": "linear",
     "simplify": lambda avals, params: 0,
     "sparsity": IN_ORDER,

@@ -30,7 +30,7 @@ import numpy as np
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import BatchRule, elementwise_rule, leading
 from engine.core.dtypes import FLOATING, INEXACT, DType
-from engine.core.op import FROM_VJP, FromVjp, Layout, Op, Rule
+from engine.core.op import FromVjp, Layout, Op, Rule
 from engine.core.operands import Operand
 from engine.core.sparsity import ELEMENTWISE, rowwise
 from engine.core.structural import Cotangent, Tangent, conj
@@ -415,18 +415,3 @@ def nondifferentiable(
     """An op without derivative: the path from target to source is cut. Elementwise unless `abstract` is given."""
     abstract = abstract or elementwise_abstract(name, tuple(facts.get("args", ("x",))), accepts, result)
     return _op("nondifferentiable", name, facts, kernel=kernel, abstract=abstract, vjp=None, jvp=None, batch=batch)
-
-
-__all__ = [
-    "FROM_VJP",
-    "Facts",
-    "PerOperand",
-    "PushedTogether",
-    "Together",
-    "elementwise",
-    "general",
-    "linear",
-    "multilinear",
-    "nondifferentiable",
-    "of_matrices",
-]

@@ -42,8 +42,20 @@ Labels = Any  # an integer vector, or None: each element's label is its own numb
 
 
 def numbers(count: int, first: int = 0) -> np.ndarray:
-    """``first, first + 1, ...``, `count` of them, as short integers if they fit: there may be many such arrays."""
-    return np.arange(first, first + count, dtype=np.int32 if first + count < _WIDE else np.int64)
+    """``first, first + 1, ...``, `count` of them, read-only, as short integers if they fit: there may be many."""
+    found = _counted.get((count, first))
+    if found is None:
+        found = np.arange(first, first + count, dtype=np.int32 if first + count < _WIDE else np.int64)
+        found.flags.writeable = False
+        _counted[count, first] = found
+    return found
+
+
+def counts_up(index: np.ndarray) -> bool:
+    """Whether an index is 0, 1, 2..."""
+    if not len(index) or _counted.get((len(index), 0)) is index:
+        return True
+    return index[0] == 0 and index[-1] == len(index) - 1 and bool((index[1:] > index[:-1]).all())
 
 
 def nowhere(count: int, most: int) -> np.ndarray:
@@ -90,6 +102,7 @@ class Site:
         self.results = [known_shape(out, node.op.name) for out in node.outputs]
         self._contents = contents
         self.inner: Any = None
+        self._operands: list[Any] = []
         self._numbered: list[Any] | None = None
         self._links: dict[int, Sequence[Links]] = {}
 
@@ -143,7 +156,7 @@ class Site:
         `params` are used in place of the op's.
         """
         if self._numbered is None:
-            operands = [
+            self._operands = operands = [
                 numbers(self.size(i), first + 1).reshape(self.shapes[i]) if self.carries(i) else self.other(i)
                 for i, first in enumerate(self.offsets()[:-1])
             ]
@@ -203,6 +216,7 @@ def _broadcast(shape: tuple[int, ...], out: tuple[int, ...]) -> Labels:
     return labels
 
 
+_counted: WeakValueDictionary[tuple[int, int], np.ndarray] = WeakValueDictionary()
 _broadcasts: WeakValueDictionary[tuple[tuple[int, ...], tuple[int, ...]], np.ndarray] = WeakValueDictionary()
 """Labels that are in use: an expression broadcasts operands of one shape to another one again and again."""
 
@@ -227,8 +241,9 @@ class Moves:
 
     def __call__(self, site: Site, i: int) -> list[Links]:
         """The links of operand i, per output."""
-        first, count = site.offsets()[i], site.size(i)
-        return [[Link(_within(numbers, first, count), None, count)] for numbers in self.numbers(site)]
+        first, count, whole = site.offsets()[i], site.size(i), site.offsets()[-1]
+        found = self.numbers(site)
+        return [[Link(n if count == whole else _within(n, first, count), None, count)] for n in found]
 
 
 class _InOrder(Moves):

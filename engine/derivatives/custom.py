@@ -23,8 +23,8 @@ from engine.core.aval import Aval, compatible, format_shape
 from engine.core.batching import levels_of, levels_opened, lowered, materialized, raised
 from engine.core.detach import detaching
 from engine.core.eager import EagerTensor
-from engine.core.kinds import FROM_VJP, PerOperand, Together, general
-from engine.core.op import Op
+from engine.core.kinds import PerOperand, Together, general
+from engine.core.op import FROM_VJP, Op
 from engine.core.operands import Operand
 from engine.core.tape import Tape
 from engine.core.value import Value, Zero, as_array, aval_of, dtype_of, shape_of

@@ -119,7 +119,8 @@ def _transposed_vjp(node: Node, given: Sequence[Any]) -> Sequence[Any]:
     if has_users_rule(op):
         check_linear(node)
     tape = Tape()
-    cts = [_as_value(ones_like(o)) for o in node.outputs]
+    # arrays cannot be tracked
+    cts = [x if isinstance(x, Value) else EagerTensor(x) for x in map(ones_like, node.outputs)]
     for ct in cts:
         tape.watch(ct)
     tape.start()
@@ -139,11 +140,6 @@ def _transposed_vjp(node: Node, given: Sequence[Any]) -> Sequence[Any]:
         return [None] * len(node.outputs)
     result = reverse(tape.nodes, seeds, cts)
     return [zeros_like(o) if r is None else r for r, o in zip(result, node.outputs, strict=True)]
-
-
-def _as_value(x: Any) -> Value:
-    """Raw arrays cannot be tracked; wrap them."""
-    return x if isinstance(x, Value) else EagerTensor(x)
 
 
 def _check(tangent: Any, out: Any, node: Node) -> None:

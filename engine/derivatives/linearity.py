@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from engine.core.batching import Batched
-from engine.core.kinds import FROM_VJP, PushedTogether, Together
-from engine.core.op import Node, Op
+from engine.core.kinds import PushedTogether, Together
+from engine.core.op import FROM_VJP, Node, Op
 from engine.core.sparsity import Moves
 from engine.core.structural import scale
 from engine.core.tape import paused

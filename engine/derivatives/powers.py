@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.kinds import FROM_VJP, general
-from engine.core.op import Node, Op, Rule
+from engine.core.kinds import general
+from engine.core.op import FROM_VJP, Node, Op, Rule
 from engine.core.operands import Operand
 from engine.core.structural import sum_to_like
 from engine.core.value import dtype_of

@@ -10,8 +10,8 @@ import numpy as np
 from engine.core.aval import Aval, broadcast_shapes, compatible, format_shape
 from engine.core.dtypes import DType
 from engine.core.eager import EagerTensor
-from engine.core.kinds import FROM_VJP, PushedTogether, Together, general
-from engine.core.op import Op
+from engine.core.kinds import PushedTogether, Together, general
+from engine.core.op import FROM_VJP, Op
 from engine.core.operands import Operand
 from engine.core.value import Value, Zero, as_array, aval_of, dtype_of, shape_of, unmasked
 from engine.ops.arithmetic import add

@@ -32,10 +32,7 @@ def is_array(item: Any) -> bool:
 
 def by_arrays(x: Any, key: Any) -> Operand:
     """``x[key]``, with arrays among the items of the index."""
-    items = [
-        np.asarray(item) if isinstance(item, (list, tuple)) else item
-        for item in (key if isinstance(key, tuple) else (key,))
-    ]
+    items = [np.asarray(i) if isinstance(i, (list, tuple)) else i for i in (key if isinstance(key, tuple) else (key,))]
     if len(items) == 1 and isinstance(items[0], Value) and items[0].dtype.is_bool:
         return slicing.boolean_mask(x, items[0])
     items = _with_ellipsis([part for item in items for part in _places(item)], rank_of(x))

@@ -204,12 +204,8 @@ def _answering(name: str) -> Callable[..., Any]:
     return first
 
 
-def _is(self: Value, other: object) -> bool:
-    return self is other
-
-
 Value.__array_ufunc__ = _answering("__array_ufunc__")  # type: ignore[attr-defined]
 Value.__array_function__ = _answering("__array_function__")  # type: ignore[attr-defined]
 # where ``==`` means identity it must say so itself, or else Python goes on to ask the array
-Value.__eq__ = _is  # type: ignore[method-assign, assignment]
+Value.__eq__ = lambda self, other: self is other  # type: ignore[method-assign]
 manners.install()

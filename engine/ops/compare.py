@@ -70,17 +70,13 @@ def _select_abstract(condition: Aval, x: Aval, y: Aval) -> Aval:
     return Aval(broadcast_shapes("where", condition.shape, x.shape, y.shape), dtype)
 
 
-def _chosen(ct: Any, condition: Any, x: Any) -> Operand:
-    return sum_to_like(select(condition, ct, zeros_like(ct)), x)
-
-
 select = general(
     "select",
     np.where,
     _select_abstract,
     vjp=(
         None,
-        lambda ct, out, c, x, y: _chosen(ct, c, x),
+        lambda ct, out, c, x, y: sum_to_like(select(c, ct, zeros_like(ct)), x),
         lambda ct, out, c, x, y: sum_to_like(select(c, zeros_like(ct), ct), y),
     ),
     jvp=(

@@ -23,8 +23,8 @@ import numpy as np
 from engine.core.aval import Aval
 from engine.core.batching import leading
 from engine.core.expand_axes import expand_dims
-from engine.core.kinds import FROM_VJP, elementwise, linear, of_matrices
-from engine.core.op import Layout
+from engine.core.kinds import elementwise, linear, of_matrices
+from engine.core.op import FROM_VJP, Layout
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import GATHERS, SCATTERS
 from engine.core.value import dtype_of, shape_of

@@ -18,7 +18,8 @@ import numpy as np
 from engine.core.aval import Aval
 from engine.core.batching import leading
 from engine.core.dtypes import DType, complex64, complex128, float32, float64
-from engine.core.kinds import FROM_VJP, general, of_matrices
+from engine.core.kinds import general, of_matrices
+from engine.core.op import FROM_VJP
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import rowwise
 from engine.core.structural import conj, sum_to_like

@@ -167,11 +167,6 @@ def _at_once(fill: Fill, stream: Stream, count: int, dtype: Any) -> np.ndarray:
 # ---- uniform numbers and integers ------------------------------------------------------------------------------------
 
 
-def _full(stream: Stream, groups: Any, dtype: Any) -> np.ndarray:
-    # of two words the first is the lower one
-    return words(stream, groups).view(dtype)
-
-
 def _floats(stream: Stream, groups: Any, dtype: Any) -> np.ndarray:
     if dtype == np.float16:
         return (words(stream, groups) & np.uint32(0x3FF)) / np.float32(1024)
@@ -190,7 +185,8 @@ def uniform(stream: Stream, count: int, dtype: Any) -> np.ndarray:
 
 def full_integers(stream: Stream, count: int, dtype: Any) -> np.ndarray:
     """Integers of the whole range of a dtype of 32 or 64 bits."""
-    return _at_once(_full, stream, count, dtype)
+    # of two words the first is the lower one
+    return _at_once(lambda stream, groups, dtype: words(stream, groups).view(dtype), stream, count, dtype)
 
 
 def integers(stream: Stream, count: int, low: int, high: int, dtype: Any) -> np.ndarray:

@@ -16,8 +16,8 @@ from engine.core.aval import Aval, Shape, compatible, format_shape
 from engine.core.batching import aligned
 from engine.core.dtypes import INTEGER, REAL, int32
 from engine.core.expand_axes import expand_dims
-from engine.core.kinds import FROM_VJP, check_dtype, general, linear, same_dtype
-from engine.core.op import Layout, Op
+from engine.core.kinds import check_dtype, general, linear, same_dtype
+from engine.core.op import FROM_VJP, Layout, Op
 from engine.core.operands import Array, Operand, operands
 from engine.core.sparsity import ELEMENTWISE, GATHERS, MOVES, collected
 from engine.core.structural import scale

@@ -129,7 +129,7 @@ segment_recurrence = general(
     _recurrence_kernel,
     _recurrence_abstract,
     vjp=(_recurrence_du, _recurrence_da, None),
-    jvp=(lambda t, out, u, a, ids, **params: segment_recurrence(t, a, ids, **params), _recurrence_jvp_a, None),
+    jvp=(lambda t, out, u, a, ids, **how: segment_recurrence(t, a, ids, **how), _recurrence_jvp_a, None),
     batch=_batch,
     strict=False,
     args=("u", "a", "segment_ids"),

@@ -76,9 +76,7 @@ flat_scatter_op = linear(
     "flat_scatter_op",
     _scatter_kernel,
     lambda ct, values, positions, **params: flat_gather_op(ct, positions, **params),
-    lambda values, positions, *, size, distinct: Aval(
-        None if values.shape is None else (*values.shape[:-1], size), values.dtype
-    ),
+    lambda values, at, *, size, **_: Aval(None if values.shape is None else (*values.shape[:-1], size), values.dtype),
     _batch,
     args=("values", "positions"),
     sparsity=collected(lambda out, values, positions, **_: out[..., positions]),

@@ -22,8 +22,8 @@ import numpy as np
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import leading
 from engine.core.expand_axes import expand_dims
-from engine.core.kinds import FROM_VJP, general
-from engine.core.op import Op
+from engine.core.kinds import general
+from engine.core.op import FROM_VJP, Op
 from engine.core.operands import Operand
 from engine.core.sparsity import rowwise
 from engine.core.structural import sum_to_like

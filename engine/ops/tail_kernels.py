@@ -708,7 +708,7 @@ def wofz_slope(w: Any, z: Any, *, times: int) -> np.ndarray:
                 some = (size >= 6) & (size <= _FAR**2) & (z.imag >= 1)
                 out[some] = _above(z[some], times)
             some = (size > _FAR**2) & (z.imag >= 0)
-            out[some] = _expanded(z[some], times)
+            out[some] = 1j / math.sqrt(math.pi) * _far_out(z[some], times, -1)
         return out
 
 
@@ -729,10 +729,6 @@ def _above(z: np.ndarray, times: int) -> np.ndarray:
     for _ in range(times):
         term = term * over
     return 1j * (-1) ** times * math.factorial(times) * np.sum(term * weights, -1)
-
-
-def _expanded(z: np.ndarray, times: int) -> np.ndarray:
-    return 1j / math.sqrt(math.pi) * _far_out(z, times, -1)
 
 
 def voigt(real: Any, imag: Any, x: Any, sigma: Any, gamma: Any, *, times: int, turns: int) -> np.ndarray:

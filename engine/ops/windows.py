@@ -343,10 +343,6 @@ def check_rank(x: Any, rank: int) -> None:
         raise ValueError(f"the data must have rank {rank + 2}")
 
 
-def _product(a: int | None, b: int) -> int | None:
-    return None if a is None else a * b
-
-
 def _patches_kernel(x: Any, *, size: tuple[int, ...], windows: Windows) -> np.ndarray:
     check_rank(x, len(size))
     space, channels = x.shape[-1 - len(size) : -1], x.shape[-1]
@@ -362,7 +358,7 @@ def _patches_abstract(x: Aval, *, size: tuple[int, ...], windows: Windows) -> Av
         return x
     batch, space, channels = dims
     inner = counts("extract_patches", space, size, windows)
-    return Aval((*batch, *inner, _product(channels, math.prod(size))), x.dtype)
+    return Aval((*batch, *inner, None if channels is None else channels * math.prod(size)), x.dtype)
 
 
 def tap_numbers(shape: tuple[int, ...], size: tuple[int, ...], windows: Windows) -> np.ndarray:

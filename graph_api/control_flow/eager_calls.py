@@ -13,7 +13,8 @@ from engine.core import nest
 from engine.core.aval import Aval
 from engine.core.dtypes import DType, as_dtype
 from engine.core.eager import EagerTensor
-from engine.core.kinds import FROM_VJP, Together, general
+from engine.core.kinds import Together, general
+from engine.core.op import FROM_VJP
 from engine.core.operands import Operand, Results
 from engine.core.value import Value, Zero, aval_of, dtype_of
 from engine.core.variable import Variable

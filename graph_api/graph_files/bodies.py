@@ -11,7 +11,8 @@ from typing import Any
 
 from dualgrad.frontend.overrides import apply_overridden
 from engine.closed.function import plain
-from engine.core.kinds import FROM_VJP, PerOperand, general
+from engine.core.kinds import PerOperand, general
+from engine.core.op import FROM_VJP
 from engine.core.value import Value
 from engine.core.variable import read_variable
 from engine.runtime.errors import InvalidArgumentError, OpError, ShapeError, UnimplementedError

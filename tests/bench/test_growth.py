@@ -20,6 +20,8 @@ def test_each_size_is_measured_and_a_law_fitted(monkeypatch: pytest.MonkeyPatch,
     assert all(re.fullmatch(r"[\d.,]+ .?s n\^-?[\d.]+", row[5]) for row in rows)
     assert (tmp_path / "growth.html").read_text("utf-8").count("<svg") == 6
     assert main(["growth", "nothing"]) == 2 and "got nothing" in capfd.readouterr().err
+    monkeypatch.setattr(growth, "_PATIENCE", 0.01)
+    assert growth._of_row("network", 100) == {} and "given up after 0.01 seconds" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("row", growth.ROWS)

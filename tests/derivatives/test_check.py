@@ -8,8 +8,8 @@ import pytest
 
 from engine.core.dtypes import INEXACT, float32
 from engine.core.eager import EagerTensor
-from engine.core.kinds import FROM_VJP, elementwise, elementwise_abstract, elementwise_rule, general
-from engine.core.op import Op
+from engine.core.kinds import elementwise, elementwise_abstract, elementwise_rule, general
+from engine.core.op import FROM_VJP, Op
 from engine.ops.arithmetic import add, floor, multiply, square
 from engine.ops.compare import cast
 from engine.ops.complexes import abs as absolute

@@ -140,10 +140,6 @@ GIVEN = ("size", "dtype", "layout", "point", "argument")
 """What objects are asked with."""
 
 
-def _put_global(name: str) -> Callable[[float], None]:
-    return lambda rate: globals().__setitem__(name, rate)
-
-
 def _put_other(rate: float) -> None:
     # another size and another dtype
     globals()["OTHER"] = np.full(int(2 * rate), rate, np.float32 if rate % 1 else np.float64)
@@ -155,7 +151,7 @@ def _put_set(rate: float) -> None:
 
 
 _PUT: dict[str, Callable[[float], Any]] = {
-    "global": _put_global("RATE"),
+    "global": lambda rate: globals().__setitem__("RATE", rate),
     "builtin": lambda rate: setattr(builtins, "RATE_OF_ALL", rate),
     "array": lambda rate: ARRAY.__setitem__(0, rate),
     "array of a dict": lambda rate: HELD["deep"][0].__setitem__(0, rate),

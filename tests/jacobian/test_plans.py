@@ -11,8 +11,10 @@ import pytest
 
 import graph_api
 import tape_api
+from engine import clear_caches
 from engine.core.op import Node
 from engine.core.sparsity import Sites
+from engine.jacobian.execution import decompression
 from engine.jacobian.planning import cost
 from engine.jacobian.planning import plan as planning
 from engine.jacobian.planning.direction import DirectionAssignment, Ways
@@ -22,6 +24,7 @@ from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.peeling import peel_sources, peel_targets, unpeeled
 from engine.transforms.vjp import recorded
 from tests.jacobian.both import Function, on_tape, points
+from tests.tapes import gradient_in
 
 
 def path_of(fn: Any, *values: Any) -> Path:
@@ -53,10 +56,6 @@ def tridiagonal(tf: Any, u: Any) -> Any:
     return u[1:-1] * (u[2:] - u[:-2]) - (u[2:] - 2.0 * u[1:-1] + u[:-2])
 
 
-def tridiagonal_after(tf: Any, u: Any) -> Any:
-    return tridiagonal(tf, tf.sin(u))
-
-
 def arrowhead(tf: Any, x: Any) -> Any:
     return tf.concat([[tf.reduce_sum(x**2.0)], x[1:] ** 2.0 * x[0]], 0)
 
@@ -78,7 +77,7 @@ def two_scalars(tf: Any, x: Any, y: Any) -> Any:
 SEEDS: dict[str, tuple[Function, tuple[tuple[int, ...], ...], int]] = {
     "elementwise": (lambda tf, x: tf.sin(x) * x, ((50,),), 1),
     "tridiagonal by slices": (tridiagonal, ((50,),), 1),
-    "tridiagonal after an elementwise op": (tridiagonal_after, ((50,),), 3),
+    "tridiagonal after an elementwise op": (lambda tf, u: tridiagonal(tf, tf.sin(u)), ((50,),), 3),
     "arrowhead": (arrowhead, ((3000,),), 3),
     "arrowhead that cannot be peeled": (hidden_arrowhead, ((3000,),), 3),
     "block diagonal": (block_diagonal, ((30,),), 3),
@@ -317,6 +316,58 @@ def test_not_each_of_many_targets_is_followed_back(monkeypatch: pytest.MonkeyPat
     plan = graph_plan(trajectory, np.ones(3))
     assert {sweep.direction for sweep in plan.sweeps} == {"forward"}
     assert 0 < len(followed) < 60
+
+
+def interleaved(x: Any) -> Any:
+    u, v = x[::2], x[1::2]
+    return tape_api.reshape(tape_api.stack([u * v - np.roll(u, 1), tape_api.exp(v) + v[::-1] * np.roll(v, 2)], 1), [-1])
+
+
+STRETCHES: dict[str, tuple[Any, tuple[int, ...]]] = {
+    "slices": (lambda x: x[2:] * x[1:-1] - tape_api.sin(x[:-2]), (900,)),
+    "ends apart": (lambda x: tape_api.concat([x[:1] ** 2, x[2:] * x[:-2], x[-1:]], 0), (900,)),
+    "around": (lambda x: np.roll(x, 1) * x - tape_api.sin(np.roll(x, -1)), (900,)),
+    "backwards": (lambda x: x * x[::-1], (900,)),
+    "one for all": (lambda x: x[1:] * x[0] * x[:-1], (900,)),
+    "two fields in turn": (interleaved, (1800,)),
+    "a grid": (lambda x: x[1:-1, 1:-1] * (x[:-2, 1:-1] + x[2:, 1:-1]) - x[1:-1, :-2] * x[1:-1, 2:], (5, 700)),
+    "a grid around": (lambda x: x * (np.roll(x, 1, 0) + np.roll(x, -1, 1)) * np.roll(x, 1, 1), (4, 700)),
+}
+
+
+@pytest.mark.parametrize("method", ["jacobian", "hessian"])
+@pytest.mark.parametrize("name", STRETCHES)
+def test_entries_are_where_sorting_would_put_them(name: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are the same numbers in the same places, and places are short integers."""
+    fn, shape = STRETCHES[name]
+    x = tape_api.constant(points(shape)[0])
+
+    def found() -> Any:
+        clear_caches()
+        return gradient_in(x, lambda: fn(x), method=method, format="csr")
+
+    at_once = found()
+    assert at_once.has_canonical_format and at_once.indices.dtype == at_once.indptr.dtype == np.int32
+    monkeypatch.setattr(decompression, "_interleaved", lambda *_: None)
+    in_turn = found()
+    for part in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(at_once, part), getattr(in_turn, part))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_stretches_are_put_where_sorting_puts_them(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    step, lines, columns = int(rng.integers(1, 4)), 600, 500
+    pieces = []
+    for k in range(int(rng.integers(2, 8))):
+        line = np.arange(*np.sort(rng.choice(lines, 2, replace=False)), dtype=np.int32)
+        row = step * line + rng.integers(step, dtype=np.int32)
+        pieces.append((row, (line + rng.integers(8, dtype=np.int32)) % np.int32(columns), line + np.int32(1000 * k)))
+    found = decompression._interleaved([*pieces], (step * lines, columns))
+    assert found is not None or sum(map(len, (row for row, _, _ in pieces))) < 20 * 128
+    expected = decompression._sorted(pieces, (step * lines, columns))
+    for one, other in zip(found or expected, expected, strict=True):
+        np.testing.assert_equal(one, other)
 
 
 def test_columns_of_zeros_beside_others() -> None:

@@ -11,10 +11,6 @@ from tests.row import Row, real
 ALL = ("float32", "float64", "complex128")
 
 
-def _factors(x: Any) -> Any:
-    return lu.lu(x)[0]
-
-
 def _inverse(x: Any) -> Any:
     return lu.lu_matrix_inverse(*lu.lu(x))
 
@@ -23,7 +19,7 @@ ROWS = (
     Row(
         lu.lu_op,
         (real(2, 3, 3),),
-        call=_factors,
+        call=lambda x: lu.lu(x)[0],
         dtypes=ALL,
         tol=100,
         oracle=lambda x: np.stack([scipy.linalg.lu_factor(m)[0] for m in x]),

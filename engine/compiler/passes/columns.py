@@ -54,7 +54,9 @@ Grid = Any
 
 def as_columns(code: Code) -> int:
     """Split arrays of short rows, where that pays; how many."""
-    values = [(i.inputs if i.op is unstack_op else i.outputs)[0] for i in code.instructions if _is_of_rows(i)]
+    # what computes something of rows, or takes them apart, tells which axis is long
+    of_rows = [i for i in code.instructions if i.op.elementwise or i.op is unstack_op]
+    values = [(i.inputs if i.op is unstack_op else i.outputs)[0] for i in of_rows]
     shapes = [whole_shape(code.avals[s]) for s in values if code.avals[s].is_static]
     lengths = Counter(max(shape) for shape in shapes if len(shape) > 1 and shape[-1] <= _SHORT)
     ((length, _),) = lengths.most_common(1) or [(0, 0)]
@@ -368,10 +370,11 @@ class _Columns:
 
     def added_up(self, each: Instruction, x: Grid) -> Grid:
         """The sums along short axes of a grid."""
-        entries, axes = _entries(self, x, each.where), self.summed_axes(each) or ()
+        entries = np.vectorize(lambda s: _Entry(self, s, each.where), "O")(x)
+        axes = self.summed_axes(each) or ()
         rows = np.moveaxis(entries, axes, range(len(axes))).reshape(-1, x.size // math.prod([x.shape[a] for a in axes]))
-        totals = [_total(list(row)) + 0 for row in rows.T]
-        return np.vectorize(lambda x: x.id, "O")(np.array(totals)).reshape(self.shape(each.outputs[0]))
+        sums = np.array([_total(list(row)) + 0 for row in rows.T])
+        return np.vectorize(lambda x: x.id, "O")(sums).reshape(self.shape(each.outputs[0]))
 
     def repeated(self, each: Instruction) -> list[Grid]:
         """The same vectors again."""
@@ -488,17 +491,8 @@ class _Entry:
         return _Entry(work, work.one(add, (self.id, zero), {}, self.where), self.where)
 
 
-def _entries(work: _Columns, grid: Grid, where: str) -> Grid:
-    return np.vectorize(lambda s: _Entry(work, s, where), "O")(grid)
-
-
 _SUMS = (reduce_sum_op, sum_to_like_op)
 _COMPUTES = (*_SUMS, cross_op)
-
-
-def _is_of_rows(each: Instruction) -> bool:
-    """Whether an instruction tells which axis is long: it computes something of rows, or takes them apart."""
-    return each.op.elementwise or each.op is unstack_op
 
 
 _IN_TURN = 7

@@ -51,8 +51,8 @@ def conflicts(pattern: sparse.csr_array, colors: np.ndarray, count: int) -> np.n
 
 def positions(pattern: sparse.csr_array) -> np.ndarray:
     """Color each column by the last position at which it stands in a row; not always valid."""
-    place = numbers(pattern.nnz)
-    place -= np.repeat(pattern.indptr[:-1].astype(place.dtype), np.diff(pattern.indptr))
+    kind = numbers(1, pattern.nnz).dtype
+    place = numbers(pattern.nnz) - np.repeat(pattern.indptr[:-1].astype(kind), np.diff(pattern.indptr))
     # NumPy takes seventy times as long where the dtypes differ
     colors = np.zeros(pattern.shape[1], place.dtype)
     np.maximum.at(colors, pattern.indices, place)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.core.sparsity import numbers
 from engine.jacobian.execution.decompression import Block, Dense, Scattered
 from engine.runtime.lazy_scipy import sparse
 
@@ -44,16 +45,17 @@ def symmetrized(blocks: list[list[Block]], shapes: list[list[tuple[int, int]]]) 
 def _mirrored(block: Block) -> object:
     if not isinstance(block, Scattered):
         return None if block is None else Mirrored(block)
-    rows, size = _rows(block), len(block.indptr) - 1
-    lower = np.flatnonzero(rows >= block.indices)
-    numbers = np.concatenate([lower, lower[rows[lower] > block.indices[lower]]])
-    rows, columns = rows[numbers], block.indices[numbers].astype(np.int64)
+    rows, kind = np.repeat(numbers(len(block.indptr) - 1), np.diff(block.indptr)), block.indptr.dtype
+
+    def kept(which: np.ndarray) -> sparse.csr_array:
+        """The numbers of some entries, counted from 1."""
+        ends = np.append(kind.type(0), np.cumsum(which, dtype=kind))[block.indptr]
+        return sparse.csr_array((np.flatnonzero(which).astype(kind) + 1, block.indices[which], ends), shape=block.shape)
+
     # the pattern is the lower triangle's, too: what has no mirror image there is zero but for rounding
-    rows[len(lower) :], columns[len(lower) :] = columns[len(lower) :], rows[len(lower) :].copy()
-    order = np.argsort(rows * size + columns, kind="stable")
-    ends = np.cumsum(np.bincount(rows + 1, minlength=size + 1)).astype(block.indptr.dtype)
-    indices = columns[order].astype(block.indices.dtype)
-    return dataclasses.replace(block.reordered(numbers[order]), indices=indices, indptr=ends)
+    whole = sparse.csr_array(kept(rows >= block.indices) + kept(rows > block.indices).T.tocsr())
+    whole.sort_indices()
+    return dataclasses.replace(block.reordered(whole.data - 1), indices=whole.indices, indptr=whole.indptr)
 
 
 def _transposed(block: Block, shape: tuple[int, int]) -> object:
@@ -64,7 +66,3 @@ def _transposed(block: Block, shape: tuple[int, int]) -> object:
     turned.sort_indices()
     moved = block.reordered(turned.data)
     return dataclasses.replace(moved, indices=turned.indices, indptr=turned.indptr, shape=shape[::-1])
-
-
-def _rows(block: Scattered) -> np.ndarray:
-    return np.repeat(np.arange(len(block.indptr) - 1, dtype=np.int64), np.diff(block.indptr))

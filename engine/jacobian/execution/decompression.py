@@ -11,17 +11,21 @@ Worked out once, when the plan is made. A block is one of
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.core.sparsity import nowhere, numbers
+from engine.core.sparsity import counts_up, nowhere, numbers
 from engine.jacobian.planning.direction import Group, PlannedSweep
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern
 from engine.jacobian.structure.peeling import IndexMap
 from engine.runtime.lazy_scipy import sparse
+
+_STRETCH = 128
+"""Entries in a row's stretch, on average, from which on they are put in their places stretch by stretch."""
 
 
 @dataclass(frozen=True)
@@ -103,11 +107,15 @@ class Scattered:
         """The block with its entries in another order, each as often as it is named."""
         more = self.more
         if more is not None:
-            numbers, entries = more
-            counts = np.bincount(entries, minlength=self.nnz)
-            within = _ranges((np.cumsum(counts) - counts)[order], counts[order])
-            of_entry = np.argsort(entries, kind="stable")
-            more = _ascending(numbers[of_entry[within]], np.repeat(np.arange(len(order)), counts[order]))
+            of, left = [], numbers(len(order))
+            while len(left):
+                place = nowhere(self.nnz, len(order))
+                place[order[left[::-1]]] = left[::-1]
+                to = place[more[1]]
+                of.append((more[0][to >= 0], to[to >= 0]))
+                # those that are named once more
+                left = left[place[order[left]] != left]
+            more = _ascending(*map(np.concatenate, zip(*of, strict=True)))
         return replace(self, positions=self.positions[order], more=more)
 
 
@@ -277,7 +285,9 @@ class Decompression:
         seed, size, number = (in_target, sizes[1], col) if one.direction == "reverse" else (in_source, sizes[0], row)
         position = number.astype(numbers(1, self._numbers).dtype)
         if one.count > 1:
-            position += np.multiply(seed if one.colors is None else one.colors[seed], size, dtype=position.dtype)
+            seed = (seed if one.colors is None else one.colors[seed]).astype(position.dtype)
+            seed *= size
+            position += seed
         if column.inner is None:
             assert sign is None
             return outer_row, col if column.outer is None else column.outer[col], position, None
@@ -342,26 +352,110 @@ def _ascending(numbers: np.ndarray, entries: np.ndarray) -> tuple[np.ndarray, np
     return numbers[order], entries[order]
 
 
-def _in_csr_order(
-    results: Sequence[Result], pieces: list[tuple[np.ndarray, np.ndarray, np.ndarray]], shape: tuple[int, int]
-) -> Scattered:
-    """A scatter of numbers that stand at each position to a row and a column; `pieces` have (row, column, position)."""
+Pieces = list[tuple[np.ndarray, np.ndarray, np.ndarray]]
+"""Row, column, and position of entries."""
+Placed = tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, int], tuple[np.ndarray, np.ndarray] | None]
+"""The arrays and the shape of a `Scattered`."""
+
+
+def _in_csr_order(results: Sequence[Result], pieces: Pieces, shape: tuple[int, int]) -> Scattered:
+    """A scatter of numbers that stand at each position to a row and a column."""
     # those further left first: then nothing is left to be sorted, mostly
     pieces.sort(key=lambda piece: int(piece[1][0]) - int(piece[0][0]) if len(piece[0]) else 0)
+    return Scattered(tuple(results), *(_interleaved(pieces, shape) or _sorted(pieces, shape)))
+
+
+def _sorted(pieces: Pieces, shape: tuple[int, int]) -> Placed:
+    """Any entries."""
     row, column, position = (of[0] if len(of) == 1 else np.concatenate(of) for of in zip(*pieces, strict=True))
     pieces.clear()
-    # entries by their numbers in place of columns: none falls together with another
-    by_row = sparse.coo_array((position, (row, numbers(len(row)))), shape=(shape[0], len(row))).tocsr()
-    del row, position
-    whole = sparse.csr_array((by_row.data, column[by_row.indices], by_row.indptr), shape=shape)
-    del column, by_row
+    kind = numbers(1, max(len(row), *shape)).dtype
+    entries = sparse.coo_array((position, tuple([x.astype(kind, copy=False) for x in (row, column)])), shape=shape)
+    # or SciPy would add up the positions of entries that fall together
+    entries.has_canonical_format = True
+    del row, column, position
+    whole = entries.tocsr()
+    del entries
     whole.sort_indices()
-    if whole.has_canonical_format:
-        return Scattered(tuple(results), whole.data, whole.indices, whole.indptr, shape)
-    # some entries are sums
     position, ends = whole.data, whole.indptr
+    if whole.has_canonical_format:
+        return position, whole.indices, ends, shape, None
+    # some entries are sums
     new = np.append(True, whole.indices[1:] != whole.indices[:-1])
     new[ends[:-1][np.diff(ends) > 0]] = True
-    more = _ascending(position[~new], (np.cumsum(new) - 1)[~new])
-    ends = np.append(0, np.cumsum(new))[ends].astype(ends.dtype)
-    return Scattered(tuple(results), position[new], whole.indices[new], ends, shape, more)
+    columns, number = whole.indices[new], np.cumsum(new, dtype=kind)
+    del whole
+    ends, number = np.where(ends > 0, number[ends - 1], kind.type(0)), number[~new] - kind.type(1)
+    further, position = position[~new], position[new]
+    del new
+    return position, columns, ends, shape, _ascending(further, number)
+
+
+def _interleaved(pieces: Pieces, shape: tuple[int, int]) -> Placed | None:
+    """Entries whose rows and columns go on by equal steps, over long stretches; None if some do not.
+
+    The rows of all have one step. A line is so many rows: a stretch has an entry in each of its lines.
+    """
+    pieces = [piece for piece in pieces if len(piece[0])]
+    steps = {1 if counts_up(row) else int(np.diff(row).min()) for row, _, _ in pieces if len(row) > 1}
+    if len(steps) != 1 or min(steps) < 1:
+        return None
+    (step,) = steps
+    entries = sum([len(row) for row, _, _ in pieces])
+    changes: dict[int, dict[int, int | None]] = {0: {}, -(-shape[0] // step): {}}
+    most = entries // _STRETCH
+    for k, (row, column, _) in enumerate(pieces):
+        starts = _stretches(row, column, step)
+        most -= len(starts)
+        if most < 0 or (row[starts] % step != row[0] % step).any():
+            return None
+        for a, b in itertools.pairwise([*starts, len(row)]):
+            first = int(row[a]) // step
+            changes.setdefault(first, {})[k] = a - first
+            changes.setdefault(first + b - a, {}).setdefault(k, None)
+    kind = numbers(1, max(entries, shape[1])).dtype
+    places, columns = np.empty(entries, pieces[0][2].dtype), np.empty(entries, kind)
+    more: list[tuple[np.ndarray, np.ndarray]] = []
+    counts, lengths, base = [], [], 0
+    offsets: dict[int, int | None] = {}
+    for first, last in itertools.pairwise(sorted(changes)):
+        offsets.update(changes[first])
+        count, here = last - first, []
+        for k, at in offsets.items():
+            if at is not None:
+                row, column, position = pieces[k]
+                of = slice(first + at, last + at)
+                here.append((int(row[0]) % step, int(column[of][0]), int(column[of][-1]), k, of))
+        here.sort(key=lambda piece: piece[:4])
+        width = len({piece[:2] for piece in here})
+        block, place = (whole[base : base + width * count].reshape(count, width) for whole in (columns, places))
+        n, before, per_row = -1, (-1, 0, 0), [0] * step
+        for residue, left, right, k, of in here:
+            _, column, position = pieces[k]
+            if (residue, left, right) == before:
+                more.append((position[of], np.arange(base + n, base + width * count, width, dtype=kind)))
+                continue
+            if residue == before[0] and (left <= before[1] or right <= before[2]):
+                return None
+            n += 1
+            block[:, n], place[:, n] = column[of], position[of]
+            per_row[residue] += 1
+            before = residue, left, right
+        counts.append(per_row)
+        lengths.append(count)
+        base += width * count
+    ends = np.append(kind.type(0), np.cumsum(np.repeat(np.array(counts, kind), lengths, axis=0), dtype=kind))
+    further = _ascending(*map(np.concatenate, zip(*more, strict=True))) if more else None
+    columns, places = (whole[:base] if base == entries else whole[:base].copy() for whole in (columns, places))
+    return places, columns, ends[: shape[0] + 1], shape, further
+
+
+def _stretches(row: np.ndarray, column: np.ndarray, step: int) -> list[int]:
+    """At which entries stretches start in which rows go on by a step, and columns by theirs."""
+    jumps = np.zeros(len(row) - 1, bool)
+    if not counts_up(row):
+        jumps |= row[1:] - row[:-1] != step
+    if len(column) > 1 and not counts_up(column):
+        steps = column[1:] - column[:-1]
+        jumps |= steps != np.median(steps[:: len(steps) // 9 + 1])
+    return [0, *(np.flatnonzero(jumps) + 1).tolist()]

@@ -144,7 +144,8 @@ def rows_for(
         if one.count == 1 and one.group.index is None:
             # one seed of ones needs no batch
             derivatives = walk(ones_like(start))
-            rows = [reshape(_filled(g, x), (1, _size(x))) for g, x in zip(derivatives, reads, strict=True)]
+            pairs = zip(derivatives, reads, strict=True)
+            rows = [reshape(zeros_like(x) if g is None else g, (1, _size(x))) for g, x in pairs]
         else:
             rows = _batched(walk, _seeds(one, start, first, count), count, reads, way)
         # what a forward walk finds has the dtype of its end
@@ -214,10 +215,6 @@ def _size(x: Any) -> int:
 def constant_beside(value: Any, array: np.ndarray) -> Operand:
     """A constant of the value's trace, if it has one: what is computed from it is computed when the program runs."""
     return value.trace.operand(array) if isinstance(value, Symbol) else array
-
-
-def _filled(g: Any, x: Any) -> Operand:
-    return zeros_like(x) if g is None else g
 
 
 # ---- products over cuts ----------------------------------------------------------------------------------------------

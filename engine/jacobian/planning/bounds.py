@@ -13,6 +13,7 @@ import numpy as np
 
 from engine.jacobian.planning.direction import BRUTE_FORCE, DirectionAssignment
 from engine.jacobian.structure.path import Path
+from engine.jacobian.structure.pattern import counts
 from engine.jacobian.structure.peeling import IndexMap
 
 _SAMPLE = 64
@@ -48,6 +49,8 @@ def least_from_ends(
 
 def _are_apart(path: Path, parts: Sequence[IndexMap], size: int) -> bool:
     """Whether no element of a target is in two parts, as it is where these are added up."""
+    if len(parts) == 1 and parts[0].outer is None:
+        return True
     met = np.zeros(size, bool)
     outer = [part.indices(path.size(part.slot))[1] for part in parts]
     for index in outer:
@@ -60,8 +63,8 @@ def _fewest(behind: DirectionAssignment, target: Sequence[int], apart: bool) -> 
     if not apart:
         return max(map(behind.fewest_in_reverse, target))
     columns = range(len(behind.sources))
-    counts = [np.asarray(sum(behind.patterns[i][k].counts(1) for i in target)) for k in columns]
-    return max([1, *[int(c.max(initial=0)) for c in counts]])
+    together = [counts([behind.patterns[i][k] for i in target], 1) for k in columns]
+    return max([1, *[int(c.max(initial=0)) for c in together]])
 
 
 def _cover(
@@ -96,16 +99,16 @@ def _longest_row(path: Path, behind: DirectionAssignment, parts: Sequence[int], 
     """The columns of a source, at the least, that the longest row behind moves stands for."""
     most = 1
     for row in behind.patterns:
-        counts = np.asarray(sum(row[k].counts(0) for k in parts))
-        if not len(counts):
+        together = counts([row[k] for k in parts], 0)
+        if not len(together):
             continue
-        longest = np.array([int(counts.argmax())])
+        longest = np.array([int(together.argmax())])
         met: set[int] = set()
         for k in parts:
             entries = row[k].rows(longest).entries()[1][:_SAMPLE]
             for column in columns:
                 if column.slot == behind.sources[k].slot:
                     inner, outer = column.indices(path.size(column.slot))
-                    met.update(outer[np.isin(inner, entries)].tolist())
+                    met.update(outer[entries if column.inner is None else np.isin(inner, entries)].tolist())
         most = max(most, len(met))
     return most

@@ -8,7 +8,6 @@ and Reid, "On the estimation of sparse Jacobian matrices", 1974): see `engine.ja
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Iterable, Sequence
@@ -22,7 +21,7 @@ from engine.jacobian.coloring.compression import color_columns
 from engine.jacobian.planning.cost import CALL, seed_times, with_seeds
 from engine.jacobian.planning.elimination import Chain, Sweep, chain_flops, plan_chain, stretch_flops
 from engine.jacobian.structure.path import Path
-from engine.jacobian.structure.pattern import TABLE, Pattern, repetitions
+from engine.jacobian.structure.pattern import TABLE, Pattern, counts, repetitions
 from engine.runtime.lazy_scipy import sparse
 
 BRUTE_FORCE = 8
@@ -252,8 +251,7 @@ class DirectionAssignment:
         patterns = self._found(sweep)
         along = int(sweep.direction == "forward")
         if fewest == 1:
-            there = functools.reduce(np.logical_or, [p.counts(along) > 0 for p in patterns])
-            return np.where(there, 0, -1).astype(np.int32), 1
+            return np.minimum(counts(patterns, along), 1).astype(np.int32) - np.int32(1), 1
         if sweep.direction == "reverse":
             patterns = [p.transposed() for p in patterns]
         # blocks that have no row in common take the same colors

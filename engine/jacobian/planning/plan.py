@@ -31,7 +31,7 @@ from engine.jacobian.planning.hessian import symmetric_plan
 from engine.jacobian.planning.memory_limit import check_room, chunks_for, held_bytes
 from engine.jacobian.planning.single_rows import full_patterns, with_single_rows
 from engine.jacobian.structure.path import Path
-from engine.jacobian.structure.pattern import Pattern
+from engine.jacobian.structure.pattern import Pattern, counts
 from engine.jacobian.structure.peeling import IndexMap, peel_sources, peel_targets, unpeeled
 from engine.jacobian.structure.propagation import TooFullError, patterns
 from engine.jacobian.structure.through_sums import peel_sums
@@ -43,6 +43,8 @@ from engine.runtime.tuning import TUNING
 
 MODES = ("auto", "forward", "reverse")
 _THIN, _CROWDED = TUNING.thin_block, TUNING.crowded_seeds
+_FULL = 16
+"""Entries that no row or column is unusually full with."""
 _CAPACITY = 128
 _KEPT_BYTES = 1 << 29
 """Structures whose plans are kept, and bytes of their arrays."""
@@ -335,7 +337,7 @@ def _candidates(path: Path, ways: Ways, sparsity: Any) -> list[_Candidate]:
     if sparsity is not None and any(t in path.live for t in path.targets):
         return [_candidate(path, sites, path.nodes, rows, columns, ways, "pattern given", [[Pattern.csr(sparsity)]])]
     peeled = peel_targets(path, sites)
-    inner = peeled if _differs(peeled, rows) else rows
+    inner = rows if [m.slot for m in peeled] == [m.slot for m in rows] else peeled
     left, nodes = peel_sources(path, sites, inner)
     furthest = []
     if len(nodes) < len(path.nodes):
@@ -401,10 +403,6 @@ def _cheapest(candidates: Sequence[_Candidate]) -> _Candidate:
     return min(candidates, key=lambda c: c.time)
 
 
-def _differs(peeled: Sequence[IndexMap], whole: Sequence[IndexMap]) -> bool:
-    return [m.slot for m in peeled] != [m.slot for m in whole]
-
-
 def _candidate(
     path: Path,
     sites: Sites,
@@ -465,13 +463,8 @@ def _partial(path: Path, best: _Candidate, ways: Ways) -> _Candidate | None:
     if all(p.is_dense or p.is_zero for row in best.patterns for p in row):
         # all rows of a value are alike, and all columns
         return None
-    row_split = [
-        _full(path, g, np.asarray(sum(p.counts(0) for p in row)))
-        for g, row in zip(best.targets, best.patterns, strict=True)
-    ]
-    column_split = [
-        _full(path, g, np.asarray(sum(row[j].counts(1) for row in best.patterns))) for j, g in enumerate(best.sources)
-    ]
+    row_split = [_full(path, g, counts(row, 0)) for g, row in zip(best.targets, best.patterns, strict=True)]
+    column_split = [_full(path, g, counts([row[j] for row in best.patterns], 1)) for j, g in enumerate(best.sources)]
     if all(len(s) == 1 for s in [*row_split, *column_split]):
         return None
     targets, sources, patterns = [], [], []
@@ -487,11 +480,11 @@ def _partial(path: Path, best: _Candidate, ways: Ways) -> _Candidate | None:
     )
 
 
-def _full(path: Path, group: Group, counts: np.ndarray) -> list[tuple[Group, np.ndarray | None]]:
+def _full(path: Path, group: Group, entries: np.ndarray) -> list[tuple[Group, np.ndarray | None]]:
     """A group split into its unusually full elements and the others, each with the positions within the group."""
-    if not len(counts):
+    if entries.max(initial=0) <= _FULL:
         return [(group, None)]
-    full = counts > max(16.0, 8.0 * float(counts.mean()))
+    full = entries > max(float(_FULL), 8.0 * float(entries.mean()))
     if not full.any() or full.all():
         return [(group, None)]
     everything = np.arange(path.size(group.slot)) if group.index is None else group.index

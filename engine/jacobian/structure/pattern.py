@@ -149,9 +149,9 @@ class Pattern:
         if self.form == "csr":
             return np.diff(self._csr.indptr) if axis == 0 else np.bincount(self._csr.indices, minlength=columns)
         if self.form != "map":
-            return np.full(self.shape[axis], self.shape[1 - axis] if self.is_dense else 0)
+            return np.broadcast_to(np.intp(self.shape[1 - axis] if self.is_dense else 0), self.shape[axis : axis + 1])
         if self.is_identity:
-            return np.ones(rows, np.intp)
+            return np.broadcast_to(np.intp(1), (rows,))
         there = self.index >= 0
         return there.astype(np.intp) if axis == 0 else np.bincount(self.index[there], minlength=columns)
 
@@ -191,7 +191,7 @@ class Pattern:
             rows = numbers(len(index))
             return (rows, index) if there.all() else (rows[there], index[there])
         count, width = self.shape
-        rows, columns = np.arange(count), np.arange(width)
+        rows, columns = numbers(count), numbers(width)
         if self.is_dense:
             return np.repeat(rows, width), np.tile(columns, count)
         matrix = self.to_csr()
@@ -304,8 +304,11 @@ class Pattern:
             first = _first_of(labels, times, count // times)
             if first is not None:
                 return Pattern.table(Pattern.table(table).merged(first, count // times).to_table(), times)
-        rows = np.flatnonzero(labels >= 0)
-        groups = sparse.csr_array((np.ones(len(rows), bool), (labels[rows], rows)), shape=(count, self.shape[0]))
+        rows = numbers(len(labels))
+        if labels.min(initial=0) < 0:
+            rows = rows[labels >= 0]
+            labels = labels[rows]
+        groups = sparse.csr_array((np.ones(len(rows), bool), (labels, rows)), shape=(count, self.shape[0]))
         matrix = groups @ self.to_csr()
         matrix.sort_indices()
         return Pattern.csr(matrix)
@@ -420,6 +423,14 @@ def stacked(patterns: list[Pattern]) -> Pattern:
     starts = np.cumsum([0, *[m.nnz for m in matrices]])
     ends = np.concatenate([[0], *[m.indptr[1:] + s for m, s in zip(matrices, starts[:-1], strict=True)]])
     return Pattern.csr(_csr(np.concatenate([m.indices for m in matrices]), ends, (rows, columns)))
+
+
+def counts(patterns: Sequence[Pattern], axis: int) -> np.ndarray:
+    """The number of entries of each row (axis 0) or column (axis 1) of several patterns together."""
+    there = [p for p in patterns if not p.is_zero]
+    if all(p.is_identity for p in there):
+        return np.broadcast_to(np.intp(len(there)), patterns[0].shape[axis : axis + 1])
+    return np.asarray(sum(p.counts(axis) for p in there))
 
 
 def _csr(indices: Any, ends: Any, shape: tuple[int, int]) -> sparse.csr_array:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.op import Node
-from engine.core.sparsity import Sites, numbers
+from engine.core.sparsity import Sites, counts_up, numbers
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.propagation import move_map
 from engine.ops.arithmetic import add
@@ -186,9 +186,10 @@ def _behind(
     """How a value, number `made`, consists of elements of sources: an index map for each source."""
     maps: dict[int, list[IndexMap]] = {}
     for slot, index in moved:
-        there, here = index >= 0, numbers(len(index))
-        if not there.all():
-            index, here = index[there], here[there]
+        here = numbers(len(index))
+        if index.min(initial=0) < 0:
+            here = np.flatnonzero(index >= 0).astype(here.dtype)
+            index = index[here]
         for index_map in columns[slot]:
             positions = index
             if index_map.inner is not None or index_map.outer is not None:
@@ -196,10 +197,10 @@ def _behind(
                 position = np.full(path.size(slot), -1, outer.dtype)
                 position[inner] = outer
                 positions = position[positions]
-            kept = positions >= 0
-            whole = bool(kept.all())
+            whole = positions is index or bool(positions.min(initial=0) >= 0)
+            kept = slice(None) if whole else positions >= 0
             maps.setdefault(index_map.of, []).append(
-                IndexMap(made, index_map.of, here if whole else here[kept], positions if whole else positions[kept])
+                IndexMap(made, index_map.of, here if whole else here[kept], positions[kept])
             )
     return [_joined(group) for group in maps.values()]
 
@@ -225,13 +226,8 @@ def _simplified(path: Path, index_map: IndexMap, rows: bool) -> IndexMap:
         return index_map
     inner, outer = index_map.inner, index_map.outer
     by = outer if rows else inner
-    if (by[1:] < by[:-1]).any():
+    if not counts_up(by) and (by[1:] < by[:-1]).any():
         order = np.argsort(by, kind="stable")
         inner, outer = inner[order], outer[order]
-    all_inner = len(inner) == path.size(index_map.slot) and _counts_up(inner)
-    return IndexMap(index_map.slot, index_map.of, None if all_inner else inner, None if _counts_up(outer) else outer)
-
-
-def _counts_up(index: np.ndarray) -> bool:
-    """Whether an index is 0, 1, 2..."""
-    return not len(index) or (index[0] == 0 and index[-1] == len(index) - 1 and bool((np.diff(index) == 1).all()))
+    all_inner = len(inner) == path.size(index_map.slot) and counts_up(inner)
+    return IndexMap(index_map.slot, index_map.of, None if all_inner else inner, None if counts_up(outer) else outer)

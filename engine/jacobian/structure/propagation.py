@@ -40,7 +40,7 @@ def patterns(
     TooFullError
         If a pattern on the way has more entries than `most`.
     """
-    wide, tall = ([_size(x, "patterns") for x in ends] for ends in (sources, targets))
+    wide, tall = ([math.prod(known_shape(x, "patterns")) for x in ends] for ends in (sources, targets))
     if sum(tall) < sum(wide):
         back = _followed_back(nodes, sources, _starts(targets, tall), sites, most)
         return [
@@ -248,7 +248,3 @@ def _linked(given: list[Row], links: list[Links], columns: dict[int, int]) -> Ro
             elif not linked[j].is_dense:
                 linked[j] = linked[j].union(pattern.through(link))
     return linked
-
-
-def _size(x: Any, what: str) -> int:
-    return math.prod(known_shape(x, what))

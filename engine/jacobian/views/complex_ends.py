@@ -83,7 +83,7 @@ def joined(first: Any, second: Any, source: Any) -> Any:
             alike = first.nnz == second.nnz
             check_holomorphic(*[part.data if alike else part.toarray() for part in (first, second)])
             return first
-        return (first + 1j * second).asformat(first.format).astype(_complex(first.dtype))
+        return (first + 1j * second).asformat(first.format).astype(np.result_type(first.dtype, np.complex64))
     return _joined(first, second, source)
 
 
@@ -100,10 +100,6 @@ def _joined(first: Any, second: Any, source: Any) -> Any:
         wide = float32 if dtype_of(first).size < 4 else dtype_of(first)
         joined = complex_of(cast(first, wide), cast(second, wide))
     return EagerTensor(joined) if isinstance(joined, np.ndarray) else joined
-
-
-def _complex(dtype: Any) -> Any:
-    return np.result_type(dtype, np.complex64)
 
 
 def check_holomorphic(real: Any, imag: Any) -> None:

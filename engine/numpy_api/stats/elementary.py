@@ -42,10 +42,6 @@ from engine.ops.scipy_special import log_of_power, log_ratio
 _PI = math.pi
 
 
-def _symmetric(*_: Any) -> Any:
-    return -1.0, 1.0
-
-
 # ---- on the real line ------------------------------------------------------------------------------------------------
 
 
@@ -155,10 +151,6 @@ REAL_LINE = {
 # ---- on the positive half --------------------------------------------------------------------------------------------
 
 
-def _from_one(*_: Any) -> Any:
-    return 1.0, None
-
-
 def _far_below(x: Any, term: Any) -> Any:
     """A logarithm, minus infinity for infinite x."""
     return where(np.equal(x, np.inf), -x, term)
@@ -225,7 +217,7 @@ POSITIVE_HALF = {
         logsf=lambda x, b: -b * np.log(x),
         ppf=lambda q, b: np.exp(-log1p(-q) / b),
         isf=lambda q, b: np.exp(-np.log(q) / b),
-        support=_from_one,
+        support=lambda b: (1.0, None),
     ),
     "lomax": Distribution(
         ("c",), lambda x, c: np.log(c) - (c + 1.0) * log1p(x), logsf=lambda x, c: -c * log1p(x), support=positive
@@ -330,7 +322,7 @@ BETWEEN = {
         lambda x: math.log(2 / _PI) + 0.5 * log1p(-x * x),
         cdf=half_disk,
         sf=lambda x: half_disk(-x),
-        support=_symmetric,
+        support=lambda: (-1.0, 1.0),
     ),
     "cosine": Distribution((), lambda x: 2.0 * np.log(np.cos(0.5 * x)) - math.log(_PI), support=lambda: (-_PI, _PI)),
     "wrapcauchy": Distribution(
