@@ -18,6 +18,7 @@ from engine.aggregation import is_pairwise
 from engine.closed.replay import replayed
 from engine.core import nest
 from engine.core.aval import format_shape
+from engine.core.composite import Composite
 from engine.core.dtypes import BY_NUMPY
 from engine.core.eager import EagerTensor, wrap
 from engine.core.operands import Operand, Source
@@ -149,6 +150,9 @@ class GradientTape(Shown, NotCopied, TapeDerivatives):
         """
         used(self._tape)
         for x in nest.flatten(tensor):
+            if isinstance(x, Composite):
+                self.watch([part for part in x.components() if dtype_of(part).is_differentiable])
+                continue
             if not isinstance(x, Value):
                 raise not_a_tensor(x, "watch")
             if not dtype_of(x).is_differentiable:

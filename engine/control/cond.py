@@ -101,10 +101,6 @@ def _cond_vjp(
     return totals
 
 
-def _cond_carries(i: int, params: dict[str, Any]) -> bool:
-    return i > 0 and bool(params["true"].reached([i - 1]) or params["false"].reached([i - 1]))
-
-
 def _cond_jvp(
     tangents: Sequence[Any], outs: Any, pred: Any, *operands: Any, true: ClosedFunction, false: ClosedFunction
 ) -> list[Any]:
@@ -197,7 +193,7 @@ cond_op = general(
     "cond_op",
     _cond_kernel,
     _cond_abstract,
-    vjp=Together(_cond_vjp, carries=_cond_carries),
+    vjp=Together(_cond_vjp, carries=lambda i, p: i > 0 and any(p[way].reached([i - 1]) for way in ("true", "false"))),
     jvp=PushedTogether(_cond_jvp),
     batch=_cond_batch,
     fix=lambda inputs, arrays, params: with_fixed(inputs, arrays, params, ("true", "false"), 1, 1),

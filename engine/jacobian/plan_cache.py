@@ -88,11 +88,10 @@ def blocks_of(
 
 def gives_arrays(ends: Sequence[Any]) -> bool:
     """Whether derivatives come as arrays: nobody records how they are computed, and they are not for a graph."""
-    return not active.tapes and (set(map(type, ends)) == {EagerTensor} or all(map(_has_array, ends)))
-
-
-def _has_array(x: Any) -> bool:
-    return isinstance(x, EagerTensor) or (isinstance(x, Variable) and not isinstance(x, Symbol))
+    return not active.tapes and (
+        set(map(type, ends)) == {EagerTensor}
+        or all(isinstance(x, EagerTensor) or (isinstance(x, Variable) and not isinstance(x, Symbol)) for x in ends)
+    )
 
 
 def _renumbered(closed: ClosedFunction, path: Path, structure: Structure) -> ClosedFunction:

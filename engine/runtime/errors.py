@@ -57,12 +57,13 @@ class ShapeError(InvalidArgumentError):
 class NotKnownYet(ShapeError):
     """A graph is built with something that only a run can know: a shape, or the contents of an argument.
 
-    ``needs`` is the value whose contents are asked for; None if it is a shape.
+    ``needs`` is the value whose contents are asked for; None if it is a shape. ``shape`` is what is known all the same
+    of the shape of the result.
     """
 
-    def __init__(self, message: str, needs: Any = None) -> None:
+    def __init__(self, message: str, needs: Any = None, shape: Any = None) -> None:
         super().__init__(message)
-        self.needs = needs
+        self.needs, self.shape = needs, shape
 
 
 class IndexOutOfRangeError(InvalidArgumentError, IndexError):
@@ -73,32 +74,8 @@ class DTypeError(InvalidArgumentError, TypeError):
     """Dtypes do not fit together; nothing is promoted silently. Cast the argument named with ``tf.cast``."""
 
 
-class FailedPreconditionError(OpError):
-    """Something must happen first, most often: a variable is read before its initializer has run."""
-
-    code = 9
-
-
 class ConvergenceError(OpError, ArithmeticError):
     """A solver has not found what it was asked for, so there is nothing to differentiate. It says what it tried."""
-
-
-class OutOfRangeError(OpError):
-    """An iteration ran past its end."""
-
-    code = 11
-
-
-class CancelledError(OpError):
-    """The operation was cancelled before it finished."""
-
-    code = 1
-
-
-class NotFoundError(OpError):
-    """Something asked for by name does not exist."""
-
-    code = 5
 
 
 class DataLossError(OpError, ValueError):
@@ -118,46 +95,24 @@ class ResourceExhaustedError(OpError, MemoryError):
         return error if isinstance(error, OpError) else cls(f"{what}: {error or 'out of memory'}")
 
 
-class AlreadyExistsError(OpError):
-    """Something to be made exists already."""
-
-    code = 6
-
-
-class AbortedError(OpError):
-    """An operation was given up. Not raised here; named for ``except`` clauses, as are those below."""
-
-    code = 10
+def _named(name: str, code: int, doc: str) -> type[OpError]:
+    """The class of an error that has nothing but a name and a number."""
+    return type(name, (OpError,), {"code": code, "__doc__": doc, "__module__": __name__})
 
 
-class DeadlineExceededError(OpError):
-    """An operation took too long."""
-
-    code = 4
-
-
-class InternalError(OpError):
-    """Something is wrong inside."""
-
-    code = 13
-
-
-class PermissionDeniedError(OpError):
-    """Something is not allowed."""
-
-    code = 7
-
-
-class UnavailableError(OpError):
-    """Something cannot be reached."""
-
-    code = 14
-
-
-class UnknownError(OpError):
-    """Something else."""
-
-    code = 2
+FailedPreconditionError = _named(
+    "FailedPreconditionError", 9, "Something must happen first: a variable is read before its initializer has run."
+)
+OutOfRangeError = _named("OutOfRangeError", 11, "An iteration ran past its end.")
+CancelledError = _named("CancelledError", 1, "The operation was cancelled before it finished.")
+NotFoundError = _named("NotFoundError", 5, "Something asked for by name does not exist.")
+AlreadyExistsError = _named("AlreadyExistsError", 6, "Something to be made exists already.")
+AbortedError = _named("AbortedError", 10, "An operation was given up.")
+DeadlineExceededError = _named("DeadlineExceededError", 4, "An operation took too long.")
+InternalError = _named("InternalError", 13, "Something is wrong inside.")
+PermissionDeniedError = _named("PermissionDeniedError", 7, "Something is not allowed.")
+UnavailableError = _named("UnavailableError", 14, "Something cannot be reached.")
+UnknownError = _named("UnknownError", 2, "Something else.")
 
 
 class UnimplementedError(OpError):
