@@ -694,7 +694,6 @@ from graph_api.sessions.session import Session as Session
 from graph_api.sparse import SparseTensor as SparseTensor
 from graph_api.sparse import SparseTensor as _graph_api_sparse_SparseTensor
 from graph_api.sparse import add as _graph_api_sparse_add
-from graph_api.sparse import convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor
 from graph_api.sparse import placeholder as _graph_api_sparse_placeholder
 from graph_api.sparse import reduce_sum as _graph_api_sparse_reduce_sum
 from graph_api.sparse import sparse_concat as sparse_concat
@@ -1006,6 +1005,7 @@ class contrib:
     slim: TypeAlias = _slim
     class util:
         constant_value = staticmethod(_graph_api_legacy_old_names_get_static_value)
+def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = ..., name: str | None = ...) -> Tensor: ...
 def cos(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def cosh(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def count_nonzero(input: TensorLike = ..., axis: Any = ..., keepdims: Any = ..., dtype: Any = ..., name: str | None = ..., reduction_indices: Any = ..., keep_dims: Any = ..., *, input_tensor: TensorLike = ...) -> Tensor: ...

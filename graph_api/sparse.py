@@ -9,7 +9,7 @@ from dualgrad.frontend.bound import bound
 from dualgrad.sparse import functions
 from dualgrad.sparse.functions import *  # noqa: F403 - all that it has
 from dualgrad.sparse.sparse_tensor import SparseTensor as AnySparseTensor
-from dualgrad.sparse.sparse_tensor import SparseTensorValue
+from dualgrad.sparse.sparse_tensor import SparseTensorValue as SparseTensorValue  # noqa: PLC0414 - a public name
 from engine.core.aval import normalize_shape
 from engine.core.dtypes import int64
 from engine.core.operands import Operand
@@ -25,6 +25,7 @@ class SparseTensor(AnySparseTensor):
 
 from_dense = bound(functions.from_dense, graph_api)
 eye = bound(functions.eye, graph_api)
+convert_to_tensor_or_sparse_tensor = bound(functions.convert_to_tensor_or_sparse_tensor, graph_api)
 sparse_to_dense = bound(functions.sparse_to_dense, graph_api)
 
 
@@ -100,17 +101,6 @@ def sparse_concat(
     return functions.concat(
         _either(axis, concat_dim), sp_inputs, bool(_either(expand_nonconcat_dims, expand_nonconcat_dim, False))
     )
-
-
-def convert_to_tensor_or_sparse_tensor(
-    value: Any, dtype: Any = None, name: str | None = None
-) -> Operand | AnySparseTensor:
-    """A sparse tensor of a `SparseTensorValue`, a sparse tensor itself, of anything else a tensor."""
-    if isinstance(value, SparseTensorValue):
-        return SparseTensor.from_value(value)
-    if isinstance(value, AnySparseTensor):
-        return value
-    return graph_api.convert_to_tensor(value, dtype=dtype, name=name)
 
 
 __all__ = [

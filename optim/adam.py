@@ -350,3 +350,10 @@ class Nadam(WithBetas):
         beta_1 = self._in_dtype("beta_1", self._current("beta_1", None), dtype_of(state["momentum_product"]))
         product = _momentum_product(state["iterations"], state["momentum_product"], beta_1)
         return {"iterations": state["iterations"] + 1, "momentum_product": product}
+
+    def product_after(self, steps: int) -> Any:
+        """The product after some steps, where nothing has kept it."""
+        state = {name: EagerTensor(np.asarray(x)) for name, x in self.shared_state().items()}
+        while state["iterations"].numpy() < steps and state["momentum_product"].numpy() > 0:
+            state = self.advanced(state)
+        return state["momentum_product"].numpy()

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.aval import broadcast_shapes, format_shape
+from engine.core.aval import broadcast_shapes, compatible, format_shape
 from engine.core.dtypes import FLOATING, REAL
 from engine.core.kinds import check_dtype
 from engine.core.operands import Operand
@@ -57,16 +57,12 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
     limits = [_beside(limit, t, "clip_by_value") for limit in (clip_value_min, clip_value_max)]
     shape = shape_of(t)
     whole = broadcast_shapes("clip_by_value", shape, *[shape_of(limit) for limit in limits])
-    if shape is not None and whole is not None and (len(whole) != len(shape) or _is_larger(whole, shape)):
+    if not compatible(whole, shape):
         raise ShapeError(
             f"clip_by_value: the limits must broadcast to the shape of `t`, {format_shape(shape)}; together they have "
             f"shape {format_shape(whole)}"
         )
     return clip(t, *limits)
-
-
-def _is_larger(whole: Any, shape: Any) -> bool:
-    return any(d == 1 and w not in (1, None) for w, d in zip(whole, shape, strict=True))
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None) -> Any:

@@ -20,12 +20,6 @@ def _norm(x: Any) -> Operand:
     return sqrt(reduce_sum(square(x)))
 
 
-def _trust(weights: Any, size: Any, ratio: Any) -> Operand:
-    """A ratio where both norms are above 0, and 1 elsewhere."""
-    zero = zeros_like(size)
-    return where(logical_and(greater(weights, zero), greater(size, zero)), ratio, ones_like(ratio))
-
-
 def lamb(
     gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, state: SimpleNamespace
 ) -> tuple[Any, dict[str, Any]]:
@@ -48,7 +42,9 @@ def lamb(
     v = toward(slots["v"], of_rows(square, gradient, hyper), hyper.beta_2)
     move = m / (1 - pow(in_single(hyper.beta_1), t)) / (sqrt(v / (1 - pow(in_single(hyper.beta_2), t))) + hyper.epsilon)
     weights, size = _norm(value), _norm(move)
-    ratio = _trust(weights, size, weights / where(greater(size, zeros_like(size)), size, ones_like(size)))
+    zero, one = zeros_like(size), ones_like(size)
+    ratio = weights / where(greater(size, zero), size, one)
+    ratio = where(logical_and(greater(weights, zero), greater(size, zero)), ratio, one)
     return value - move * (ratio * hyper.learning_rate), {"m": m, "v": v}
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from dualgrad.sparse.functions import convert_to_tensor_or_sparse_tensor as taken
 from engine.core.dtypes import NUMERIC
 from engine.core.operands import Operand
 from engine.core.value import Value
@@ -69,18 +72,17 @@ assert_negative = _signed("assert_negative", assert_less, "negative")
 assert_non_positive = _signed("assert_non_positive", assert_less_equal, "0 or less")
 
 
-def assert_rank(x: Any, rank: int, message: str | None = None, name: str | None = None) -> None:
-    """Raise ShapeError (a ValueError) unless `x` has the given rank."""
-    have = convert_to_tensor(x).ndim
-    if have != rank:
-        raise ShapeError(f"{message or ''}: tensor must have rank {rank}. Received rank {have}")
+def _ranked(name: str, fits: Callable[[int, int], bool], words: str) -> Callable[..., None]:
+    def check(x: Any, rank: int, message: str | None = None, name: str | None = None) -> None:
+        have = taken(tf, x).shape.rank
+        if not fits(have, rank):
+            raise ShapeError(f"{message or ''}: tensor must have rank {words}{rank}. Received rank {have}")
+
+    return named(check, name, f"Raise ShapeError (a ValueError) unless `x` has rank {words}`rank`.")
 
 
-def assert_rank_at_least(x: Any, rank: int, message: str | None = None, name: str | None = None) -> None:
-    """Raise ShapeError (a ValueError) unless `x` has the given rank, or a larger one."""
-    have = convert_to_tensor(x).ndim
-    if have < rank:
-        raise ShapeError(f"{message or ''}: tensor must have rank at least {rank}. Received rank {have}")
+assert_rank = _ranked("assert_rank", operator.eq, "")
+assert_rank_at_least = _ranked("assert_rank_at_least", operator.ge, "at least ")
 
 
 def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> None:
@@ -92,39 +94,24 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
 
 def _old(check: Callable[..., None]) -> Callable[..., None]:
     """An assertion with TensorFlow 1's arguments: `data` comes before the message."""
+    operands = [
+        p.name
+        for p in inspect.signature(check).parameters.values()
+        if p.default is p.empty and p.kind is not p.VAR_KEYWORD
+    ]
+    words = (*operands, "data", "summarize", "message", "name")
 
-    def old(
-        x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None,
-        name: str | None = None,
-    ) -> None:  # fmt: skip
-        check(x, y, message=message, summarize=summarize or 3)
-
-    return named(old, check.__name__, check.__doc__)
-
-
-def _old_of_one(check: Callable[..., None]) -> Callable[..., None]:
-    """The same of one that looks at one tensor."""
-
-    def old(
-        x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
-    ) -> None:
-        check(x, message)
+    def old(*args: Any, **kwargs: Any) -> None:
+        check(**{k: x for k, x in (*zip(words, args), *kwargs.items()) if k not in ("data", "summarize")})  # noqa: B905
 
     return named(old, check.__name__, check.__doc__)
 
 
-old_assert_equal = _old(assert_equal)
-old_assert_greater = _old(assert_greater)
-old_assert_greater_equal = _old(assert_greater_equal)
-old_assert_less = _old(assert_less)
-old_assert_less_equal = _old(assert_less_equal)
-old_assert_none_equal = _old(assert_none_equal)
-old_assert_rank = _old(lambda x, rank, message, summarize: assert_rank(x, rank, message))
-old_assert_rank_at_least = _old(lambda x, rank, message, summarize: assert_rank_at_least(x, rank, message))
-old_assert_negative = _old_of_one(assert_negative)
-old_assert_non_negative = _old_of_one(assert_non_negative)
-old_assert_non_positive = _old_of_one(assert_non_positive)
-old_assert_positive = _old_of_one(assert_positive)
+old_assert_equal, old_assert_none_equal, old_assert_rank = map(_old, (assert_equal, assert_none_equal, assert_rank))
+old_assert_greater, old_assert_less, old_assert_positive = map(_old, (assert_greater, assert_less, assert_positive))
+old_assert_greater_equal, old_assert_less_equal = _old(assert_greater_equal), _old(assert_less_equal)
+old_assert_non_negative, old_assert_non_positive = _old(assert_non_negative), _old(assert_non_positive)
+old_assert_negative, old_assert_rank_at_least = _old(assert_negative), _old(assert_rank_at_least)
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Operand:

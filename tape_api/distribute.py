@@ -215,10 +215,6 @@ class Strategy(Shown):
         """``dataset_fn(InputContext(...))``: this replica's data set."""
         return dataset_fn(self._input_context())
 
-    def experimental_distribute_values_from_function(self, value_fn: Callable[[ReplicaContext], T]) -> T:
-        """The value that the function gives for this replica."""
-        return value_fn(ReplicaContext(self))
-
     def _input_context(self) -> InputContext:
         count, context = self.num_replicas_in_sync, ReplicaContext(self)
         return InputContext(count, context.replica_id_in_sync_group, count)

@@ -507,11 +507,6 @@ class Generator(Shown):
         return cls(state=state, alg=alg)
 
     @classmethod
-    def from_key_counter(cls, key: int, counter: Any, alg: Any = None) -> Generator:
-        """A generator with a given key (an integer) and counter (two)."""
-        return cls(state=[*_array(counter).tolist(), int(key)], alg=alg)
-
-    @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
         """A generator that gives other numbers every time."""
         return cls(state=[*_secret_pair(), secrets.randbits(64)], alg=alg)
@@ -538,10 +533,6 @@ class Generator(Shown):
     def reset_from_seed(self, seed: int) -> None:
         """Start again with the given seed."""
         self.reset(_from_seed(seed))
-
-    def reset_from_key_counter(self, key: int, counter: Any) -> None:
-        """Go on with a given key (an integer) and counter (two)."""
-        self.reset([*_array(counter).tolist(), int(key)])
 
     def skip(self, delta: Any) -> EagerTensor:
         """Leave out as many numbers; returns the state before."""

@@ -19,9 +19,5 @@ from_dense = bound(functions.from_dense, tape_api)
 eye = bound(functions.eye, tape_api)
 
 
-__all__ = [
-    "SparseTensor",
-    "eye",
-    "from_dense",
-]
+__all__ = ["SparseTensor", "eye", "from_dense"]
 __all__ += functions.__all__

@@ -9,6 +9,7 @@ import numpy as np
 
 from dualgrad.autograph.host import Host
 from dualgrad.autograph.jumps import RESULT
+from dualgrad.frontend.flow.composites import closed, opened
 from engine.core import nest
 from engine.core.aval import compatible, format_shape
 from engine.core.value import Value
@@ -124,11 +125,11 @@ class Encoded(NamedTuple):
 
     def packed(self, leaves: Sequence[Any]) -> Any:
         """A value of the same structure."""
-        return nest.pack_sequence_as(self.value, list(leaves))
+        return closed(nest.pack_sequence_as(self.value, list(leaves)))
 
     def packed_as(self, leaves: Sequence[Any]) -> Encoded:
         """The same with other leaves."""
-        return Encoded(self.packed(leaves), list(leaves))
+        return Encoded(nest.pack_sequence_as(self.value, list(leaves)), list(leaves))
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -139,10 +140,11 @@ def encoded(host: Host, value: Any) -> Encoded:
     """A value, with its parts that can go through the program."""
     if type(value) is Undefined or value is None or isinstance(value, str):
         return Encoded(value, [])
-    leaves = nest.flatten(value)
+    parts = opened(value)
+    leaves = nest.flatten(parts)
     if not leaves or not all(host.is_leaf(x) for x in leaves):
         return Encoded(value, [])
-    return Encoded(value, [host.leaf(x) for x in leaves])
+    return Encoded(parts, [host.leaf(x) for x in leaves])
 
 
 def placeholders(host: Host, like: Encoded) -> list[Any]:

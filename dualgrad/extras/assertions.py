@@ -26,10 +26,10 @@ def assert_rank_in(
     >>> import tape_api as tf
     >>> tf.debugging.assert_rank_in(tf.zeros([2, 3]), (1, 2))
     """
-    tensor = tf.convert_to_tensor(x)
+    tensor = x if isinstance(x, tf.SparseTensor) else tf.convert_to_tensor(x)
     text = f"{message + ' ' if message else ''}{_shown(tensor)} must have rank in {tuple(ranks)}."
-    shape = shape_of(tensor)
-    if shape is None:
+    shape = tensor.shape
+    if shape.ndims is None:
         fits = tf.reduce_any([tf.equal(tf.rank(tensor), rank) for rank in ranks])
         return tf.debugging.Assert(fits, [text, tf.shape(tensor)], name=name or "assert_rank_in")
     if len(shape) not in ranks:
@@ -65,12 +65,13 @@ def assert_shapes(
             checks.append(tf.debugging.Assert(tf.equal(size, other), [f"{prefix}{text}", tf.shape(tensor)]))
 
     for x, wanted in shapes.items() if isinstance(shapes, dict) else shapes:
-        tensor, symbols = tf.convert_to_tensor(x), list(wanted) if isinstance(wanted, (tuple, list, str)) else [wanted]
+        tensor = x if isinstance(x, tf.SparseTensor) else tf.convert_to_tensor(x)
+        symbols = list(wanted) if isinstance(wanted, (tuple, list, str)) else [wanted]
         open_front = bool(symbols) and symbols[0] in (Ellipsis, "*")
         symbols = symbols[1:] if open_front else symbols
         ranked = tf.debugging.assert_rank_at_least if open_front else tf.debugging.assert_rank
         ranked(tensor, len(symbols), message=message)
-        dims = shape_of(tensor) or (None,) * len(symbols)
+        dims = [None] * len(symbols) if tensor.shape.ndims is None else tensor.shape.as_list()
         for axis, symbol in enumerate(symbols, start=-len(symbols)):
             if symbol is None:
                 continue
@@ -98,7 +99,7 @@ def assert_type(
     tf: Any, tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None
 ) -> Operation | None:
     """Raise a TypeError unless `tensor` is of the dtype."""
-    tensor, wanted = tf.convert_to_tensor(tensor), as_dtype(tf_type)
+    tensor, wanted = tensor if isinstance(tensor, tf.SparseTensor) else tf.convert_to_tensor(tensor), as_dtype(tf_type)
     if tensor.dtype is not wanted:
         raise TypeError(f"{message or ''} {_shown(tensor)} must be of type {wanted!r}; got {tensor.dtype!r}")
     return tf.no_op(name=name or "statically_determined_correct_type")

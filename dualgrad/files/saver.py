@@ -322,14 +322,6 @@ class BaseSaver(Shown):
         """The checkpoints that are kept, the oldest first."""
         return [path for path, _ in self._last]
 
-    def set_last_checkpoints(self, last_checkpoints: Sequence[str]) -> None:
-        """Say which checkpoints there are, the oldest first."""
-        self._last = [(path, float("inf")) for path in last_checkpoints]
-
-    def set_last_checkpoints_with_time(self, last_checkpoints_with_time: Sequence[tuple[str, float]]) -> None:
-        """The same with the times at which they were written."""
-        self._last = list(last_checkpoints_with_time)
-
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
         """Take up the checkpoints of an earlier run, as far as they are there."""
         there = [path for path in checkpoint_paths if checkpoints.exists(path)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dualgrad.keras.configs import deserialized, serialized
@@ -66,12 +66,17 @@ def made_again(host: Any, config: Mapping[str, Any]) -> tuple[Any, Any]:
     """
     values: dict[tuple[Any, ...], Any] = {}
     left: list[tuple[str, Any, int, Any]] = []
+    named = [entry["inbound_nodes"] for entry in config["layers"]], config["output_layers"]
+    places = {place[:2] for place in _places(named)}
     for entry in config["layers"]:
         name, layer = entry["name"], deserialized(entry)
         if not entry["inbound_nodes"]:
             values[name, 0, 0] = symbol = host.input(layer.aval, name)
             symbol._input_layer = layer
-        left += [(name, layer, i, node) for i, node in enumerate(entry["inbound_nodes"])]
+        first = int(hasattr(layer, "layers") and (name, len(entry["inbound_nodes"])) in places)
+        if first:  # Keras 2 counts the call that made a model among its calls
+            values[name, 0, 0] = None
+        left += [(name, layer, i, node) for i, node in enumerate(entry["inbound_nodes"], start=first)]
     while left:
         waiting = []
         for name, layer, i, node in left:
@@ -89,6 +94,8 @@ def made_again(host: Any, config: Mapping[str, Any]) -> tuple[Any, Any]:
             raise ValueError(f"the layers {sorted({name for name, *_ in left})} are called with what no layer gives")
         left = waiting
     ends = [_ends(config[key], values) for key in ("input_layers", "output_layers")]
+    if any(not isinstance(node, Mapping) for entry in config["layers"] for node in entry["inbound_nodes"]):
+        ends = [x[0] if isinstance(x, list) and len(x) == 1 else x for x in ends]  # Keras 2 knows no list of one
     return ends[0], ends[1]
 
 
@@ -96,8 +103,27 @@ def _arguments(node: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
     """The arguments of a call; older versions have a list of symbols, the last entries of which are keywords."""
     if isinstance(node, Mapping):
         return node["args"], node["kwargs"]
-    symbols = [{"class_name": _TENSOR, "config": {"keras_history": place[:3]}} for place in node]
-    return [symbols[0] if len(symbols) == 1 else symbols], node[0][3] if len(node[0]) > 3 else {}
+    symbols = [_symbol(place) for place in node]
+    more = node[0][3] if len(node[0]) > 3 else {}
+    return [symbols[0] if len(symbols) == 1 else symbols], {
+        k: _symbol(x) if _is_place(x) else x for k, x in more.items()
+    }
+
+
+def _symbol(place: Any) -> dict[str, Any]:
+    return {"class_name": _TENSOR, "config": {"keras_history": place[:3]}}
+
+
+def _is_place(x: Any) -> bool:
+    return isinstance(x, (list, tuple)) and len(x) > 2 and isinstance(x[0], str) and isinstance(x[1], int)
+
+
+def _places(x: Any) -> Iterator[Any]:
+    """The places that a structure names, of which there is one in it for each."""
+    if _is_place(x):
+        yield tuple(x[:3])
+    for i in x.values() if isinstance(x, Mapping) else x if isinstance(x, (list, tuple)) else ():
+        yield from _places(i)
 
 
 def _place(x: Any) -> tuple[Any, ...] | None:
@@ -127,5 +153,4 @@ def _filled(x: Any, values: Mapping[Any, Any]) -> Any:
 def _ends(x: Any, values: Mapping[Any, Any]) -> Any:
     if isinstance(x, Mapping):
         return {key: _ends(i, values) for key, i in x.items()}
-    is_place = len(x) == 3 and isinstance(x[0], str) and isinstance(x[1], int)
-    return values[tuple(x)] if is_place else [_ends(i, values) for i in x]
+    return values[tuple(x)] if _is_place(x) else [_ends(i, values) for i in x]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dualgrad.keras.configs import OURS, REGISTERED, Described, deserialized, serialized
+from engine.runtime.errors import InvalidArgumentError
 
 
 def by_name(host: Any, known: Mapping[str, Any], identifier: Any, what: str) -> Any:
@@ -32,11 +33,11 @@ def by_name(host: Any, known: Mapping[str, Any], identifier: Any, what: str) -> 
         made = host.form_of(known.get(identifier, REGISTERED.get(identifier)))
         if made is None:
             names = ", ".join(sorted({n for n in known if n.islower()}))
-            raise ValueError(f"Could not interpret {what} identifier: {identifier!r}; known are {names}")
+            raise InvalidArgumentError(f"Could not interpret {what} identifier: {identifier!r}; known are {names}")
     if inspect.isclass(made):
         return made()
     if not callable(made):
-        raise ValueError(f"Could not interpret {what} identifier: {identifier!r}")
+        raise InvalidArgumentError(f"Could not interpret {what} identifier: {identifier!r}")
     return made
 
 

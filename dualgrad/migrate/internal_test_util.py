@@ -123,31 +123,14 @@ def run_deprecated_v1(test: Test, **_: Any) -> Test:
 deprecated_graph_mode_only = run_all_in_deprecated_graph_mode_only = run_deprecated_v1
 
 
-@_optional
-def run_v1_only(test: Test, **_: Any) -> Test:
-    """A test of TensorFlow 1 alone."""
-    return _skipping("a test of TensorFlow 1: run it with --api 1", enabled)(test)
+def _skips(reason: str, skipped: Callable[[], bool]) -> Callable[..., Any]:
+    """The decorator of tests that are skipped if something holds."""
+    return _optional(lambda test, **_: _skipping(reason, skipped)(test))
 
 
-@_optional
-def run_v2_only(test: Test, **_: Any) -> Test:
-    """A test of TensorFlow 2 alone."""
-    return _skipping("a test of TensorFlow 2: run it with --api 2", lambda: not enabled())(test)
-
-
-@_optional
-def run_gpu_only(test: Test, **_: Any) -> Test:
-    """A test that needs a GPU: skipped."""
-    return _skipping("a test that needs a GPU", lambda: True)(test)
-
-
-run_cuda_only = run_gpu_or_tpu = run_gpu_only
-
-
-@_optional
-def also_run_as_tf_function(test: Test, **_: Any) -> Test:
-    """A test of eager code, which runs as one."""
-    return test
+run_v1_only = _skips("a test of TensorFlow 1: run it with --api 1", enabled)
+run_v2_only = _skips("a test of TensorFlow 2: run it with --api 2", lambda: not enabled())
+run_gpu_only = run_cuda_only = run_gpu_or_tpu = _skips("a test that needs a GPU", lambda: True)
 
 
 @_optional
@@ -166,11 +149,7 @@ run_without_tensor_float_32 = run_all_without_tensor_float_32 = matmul_without_t
 with_forward_compatibility_horizons = enable_eager_op_as_function = with_eager_op_as_function = _as_it_is
 disable_eager_op_as_function = enable_graph_building_optimization = enable_nested_function_shape_inference = _as_it_is
 add_graph_building_optimization_tests = enable_quantized_dtypes_training = _as_it_is
-
-
-def py_func_if_in_function(f: Test) -> Test:
-    """The function itself: functions here call Python."""
-    return f
+also_run_as_tf_function = py_func_if_in_function = _as_it_is
 
 
 def skip_if(condition: Any) -> Callable[[Test], Test]:
@@ -242,21 +221,12 @@ IsGoogleCudaEnabled = IsBuiltWithROCm = IsBuiltWithXLA = IsBuiltWithNvcc = IsMkl
 GpuSupportsHalfMatMulAndConv = is_built_with_rocm = is_built_with_gpu_support = is_built_with_xla = _no
 
 
-def use_gpu() -> Any:
+def use_gpu(use_gpu: bool = True) -> Any:
     """Nothing: there is one device."""
     return nullcontext()
 
 
-def device(use_gpu: bool) -> Any:
-    """Nothing: there is one device."""
-    return nullcontext()
-
-
-force_gpu = force_cpu = deterministic_ops = use_gpu
-
-
-def InstallStackTraceHandler() -> None:
-    """Nothing: Python shows where it was."""
+device = force_gpu = force_cpu = deterministic_ops = InstallStackTraceHandler = use_gpu
 
 
 # ---- layouts and messages --------------------------------------------------------------------------------------------

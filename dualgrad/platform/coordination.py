@@ -87,11 +87,6 @@ class Coordinator(Shown):
         with self._lock:
             self._threads.add(thread)
 
-    def raise_requested_exception(self) -> None:
-        """Raise the error that stopped the threads, if there was one."""
-        if self._error is not None:
-            raise self._error
-
     def join(self, threads: Any = None, stop_grace_period_secs: float = 120, ignore_live_threads: bool = False) -> None:
         """Wait until all threads have ended, and raise the error that stopped them, if there was one.
 

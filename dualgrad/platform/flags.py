@@ -131,13 +131,6 @@ class FlagValues:
         """All values by name."""
         return {name: getattr(self, name) for name in self._flags}
 
-    def set_default(self, name: str, value: Any) -> None:
-        """Another default for a flag; its value too, unless it was given."""
-        flag = self[name]
-        flag.default = value
-        if not flag.present:
-            flag.value = value
-
     def add(self, flag: Flag) -> None:
         """Define a flag.
 

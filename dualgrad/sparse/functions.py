@@ -61,6 +61,13 @@ def _same_shapes(name: str, a: SparseTensor, b: SparseTensor) -> SparseTensor:
     return type(a)(a.indices, a.values, shape)
 
 
+def convert_to_tensor_or_sparse_tensor(tf: Any, value: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """A sparse tensor of a `SparseTensorValue`, a sparse tensor itself, of anything else a tensor."""
+    if isinstance(value, (SparseTensor, SparseTensorValue)):
+        return sparse("convert_to_tensor_or_sparse_tensor", value, tf.SparseTensor)
+    return tf.convert_to_tensor(value, dtype=dtype, name=name)
+
+
 # ---- to and from dense tensors ---------------------------------------------------------------------------------------
 
 

@@ -12,14 +12,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.core.aval import format_shape
-from engine.core.composite import Composite
-from engine.core.dtypes import DType
+from engine.core.composite import OfValues
+from engine.core.dtypes import int32
 from engine.core.eager import EagerTensor
-from engine.core.operands import Operand, Operation
+from engine.core.operands import Operand
 from engine.core.tensor_shape import TensorShape
-from engine.core.value import aval_of, dtype_of, shape_of
+from engine.core.value import aval_of, shape_of
 from engine.ops.checked import checked_op
 from engine.runtime.errors import InvalidArgumentError
+
+_OF_VALUES = frozenset({"abs", "cast", "erf", "negative", "sign", "sqrt", "square", "tanh"})
+_OF_SHAPE: dict[str, Callable[..., Any]] = {
+    "shape": lambda tf, shape, out_type=int32: tf.cast(shape, out_type),
+    "size": lambda tf, shape, out_type=int32: tf.cast(tf.reduce_prod(shape), out_type),
+    "rank": lambda tf, shape: tf.size(shape),
+}
 
 
 class SparseTensorValue(NamedTuple):
@@ -37,7 +44,7 @@ class SparseTensorValue(NamedTuple):
     dense_shape: Any
 
 
-class SparseTensor(Composite):
+class SparseTensor(OfValues):
     """A tensor that is zero but for some elements.
 
     Parameters
@@ -60,7 +67,6 @@ class SparseTensor(Composite):
     [[0.0, 3.0, 0.0], [0.0, 0.0, 4.0]]
     """
 
-    of_tensors = True
     tf: Any
     """The front end whose tensors it consists of."""
 
@@ -89,11 +95,6 @@ class SparseTensor(Composite):
     # ---- what it is --------------------------------------------------------------------------------------------------
 
     @property
-    def dtype(self) -> DType:
-        """Element type."""
-        return dtype_of(self.values)
-
-    @property
     def dims(self) -> tuple[int | None, ...] | None:
         """Static shape, as far as it is known."""
         if self._static is not None:
@@ -112,10 +113,6 @@ class SparseTensor(Composite):
         """Static shape, as the front end shows shapes."""
         return self.tf.TensorShape(self.dims)
 
-    def get_shape(self) -> TensorShape:
-        """Static shape (TensorFlow 1's spelling)."""
-        return self.shape
-
     @property
     def rank(self) -> int:
         """The number of dimensions.
@@ -129,21 +126,6 @@ class SparseTensor(Composite):
         if dims is None:
             raise ValueError(f"{self!r}: its rank must be known; give sparse_placeholder a `shape`")
         return len(dims)
-
-    @property
-    def name(self) -> str:
-        """Name of the values' tensor, in a graph."""
-        return str(self.values.name)
-
-    @property
-    def op(self) -> Operation:
-        """Operation that makes the values, in a graph."""
-        return self.values.op
-
-    @property
-    def graph(self) -> Any:
-        """Graph of the values."""
-        return self.values.graph
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> SparseTensorValue:
         """Evaluate it in a session (by default the current one)."""
@@ -180,9 +162,19 @@ class SparseTensor(Composite):
         """It is none, and does not become one unasked."""
         raise TypeError(f"{self!r} is not a dense tensor: use sparse.to_dense, or a function of tf.sparse")
 
-    def mapped(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> SparseTensor:
-        """``function(values, ...)`` in the same places."""
-        return self.with_values(function(self.values, *args, **kwargs))
+    def taken_by(self, name: str, function: Callable[..., Any], **kwargs: Any) -> Any:
+        """``function(values, ...)`` in the same places, of functions that leave a zero a zero; what is asked of it."""
+        if name in _OF_VALUES:
+            return self.with_values(function(self.values, **kwargs))
+        if name in _OF_SHAPE:
+            return _OF_SHAPE[name](self.tf, self.dense_shape, **kwargs)
+        return super().taken_by(name, function, **kwargs)
+
+    def row(self, number: Any) -> SparseTensor:
+        """The part at a place of the first dimension."""
+        here = self.tf.equal(self.indices[:, 0], number)
+        indices, values = [self.tf.boolean_mask(x, here) for x in (self.indices[:, 1:], self.values)]
+        return self._like(indices, values, self.dense_shape[1:])
 
     def __repr__(self) -> str:
         return f"SparseTensor(indices={self.indices!s}, values={self.values!s}, dense_shape={self.dense_shape!s})"

@@ -188,9 +188,7 @@ cond_op = general(
     "cond_op",
     _cond_kernel,
     _cond_abstract,
-    vjp=Together(
-        _cond_vjp, carries=lambda i, p: i > 0 and bool(p["true"].reached([i - 1]) or p["false"].reached([i - 1]))
-    ),
+    vjp=Together(_cond_vjp, carries=lambda i, p: i > 0 and any(p[way].reached([i - 1]) for way in ("true", "false"))),
     jvp=PushedTogether(_cond_jvp),
     batch=_cond_batch,
     fix=lambda inputs, arrays, params: with_fixed(inputs, arrays, params, ("true", "false"), 1, 1),

@@ -16,8 +16,7 @@ import numpy as np
 from engine.closed.function import Body, ClosedFunction, build
 from engine.control.deferred import Recipe, deferred_op
 from engine.core import nest
-from engine.core.aval import Aval
-from engine.core.dtypes import DType
+from engine.core.aval import Aval, Shape
 from engine.core.operands import Results
 from engine.core.trace import Symbol
 from engine.core.value import Value, aval_of, dtype_of
@@ -41,14 +40,14 @@ class Call(Recipe):
         super().__init__()
         self.function, self.arguments, self.positions, self.reads = function, arguments, positions, reads
         self.results: Any = None
-        self._dtypes: list[DType] = []
+        self._avals: tuple[Aval, ...] = ()
 
     def __repr__(self) -> str:
         return f"<deferred call of {getattr(self.function, '__name__', self.function)}>"
 
     def avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
-        """Only the dtypes of the results are known."""
-        return tuple([Aval(None, dtype) for dtype in self._dtypes])
+        """The dtypes of the results are known, and their ranks if these do not depend on what is read."""
+        return self._avals
 
     def made(self, given: Sequence[Aval]) -> ClosedFunction:
         """The call as a closed function."""
@@ -67,16 +66,37 @@ class Call(Recipe):
 
         return build(given, called)
 
-    def tried(self, given: Sequence[Aval]) -> bool:
-        """Learn what the results are from the first call that works for shapes and contents that fit what is known."""
+    def tried(self, given: Sequence[Aval], shape: Shape) -> bool:
+        """Learn what the results are from calls that work for shapes and contents that fit what is known.
+
+        Their ranks are known if those of all operands are, and calls agree that have other sizes in place of unknown
+        ones, and read other numbers. `shape` is what the error said of a single result.
+        """
+        ranked = all(a.shape is not None for a in given) and all(given[i].shape != (None,) for i in self.reads)
+        numbers = [i for i in self.reads if given[i].shape == ()]
+        least = (1 + any(None in (a.shape or ()) for a in given), 1 + bool(numbers))
+        tried, sizes, contents, ranks = set(), set(), set(), set()
         for guess in _guesses(given, self.reads):
+            key = tuple([(a.shape, a.value) for a in guess])
+            if key in tried:
+                continue
+            tried.add(key)
             try:
                 results = self.made(guess).results
             except (OpError, ValueError, TypeError, IndexError):
                 continue
-            self._dtypes = [dtype_of(r) for r in results]
-            return True
-        return False
+            sizes.add(tuple([a.shape for a in guess]))
+            contents.add(tuple([guess[i].value for i in numbers]))
+            ranks.add(tuple([len(r.aval.shape or ()) for r in results]))
+            enough = len(sizes) >= least[0] and len(contents) >= least[1]
+            if not ranked or len(ranks) > 1 or enough:
+                break
+        if not ranks:
+            return False
+        agree = ranked and len(ranks) == 1 and enough
+        shapes = [shape if shape is not None else (None,) * rank if agree else None for rank in ranks.pop()]
+        self._avals = tuple([Aval(known, dtype_of(r)) for known, r in zip(shapes, results, strict=True)])
+        return True
 
 
 def _guesses(given: Sequence[Aval], reads: frozenset[int]) -> Iterator[list[Aval]]:
@@ -121,7 +141,7 @@ def deferred_call(
                 break
             reads.update(places)
         recipe = Call(function, arguments, positions, frozenset(reads))
-        if recipe.tried([aval_of(x) for x in operands]):
+        if recipe.tried([aval_of(x) for x in operands], error.shape):
             return nest.pack_sequence_as(recipe.results, deferred_op(*operands, recipe=recipe))
         more = [
             i

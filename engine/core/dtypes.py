@@ -69,15 +69,8 @@ class DType:
         """Whether it is of numbers: all but bools and strings."""
         return self.numpy.kind in "fciu"
 
-    @property
-    def is_numpy_compatible(self) -> bool:
-        """Whether NumPy has it: all are NumPy's."""
-        return True
-
-    @property
-    def is_quantized(self) -> bool:
-        """Whether it is one of TensorFlow's quantized types: there are none."""
-        return False
+    is_numpy_compatible, is_quantized = True, False
+    """All are NumPy's; TensorFlow's quantized types are not here."""
 
     @property
     def as_datatype_enum(self) -> int:

@@ -268,7 +268,7 @@ def _on_its_own(text: str) -> str:
 class Reference:
     """A hashable reference to a tensor or variable: equal if it refers to the same object."""
 
-    __slots__ = ("_referent",)
+    __slots__ = ("__weakref__", "_referent")
 
     def __init__(self, referent: Any) -> None:
         self._referent = referent

@@ -221,11 +221,7 @@ def _inlined(path: Path, options: Options) -> tuple[list[Any], Callable[[Sequenc
     closed = compiled_gradient(path, options, None)
     found = closed.inline(path.values[path.sources[0]].trace, [path.values[slot] for slot in closed.captures])
     (row,) = closed.form
-    return [found[k] for k in row], lambda arrays: (_as_they_are, arrays)
-
-
-def _as_they_are(*arrays: Any) -> list[Any]:
-    return [arrays]
+    return [found[k] for k in row], lambda arrays: (lambda *them: [them], arrays)
 
 
 def _size(path: Path) -> int:

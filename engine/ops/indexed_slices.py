@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.core.aval import is_known
-from engine.core.composite import Composite
-from engine.core.dtypes import DType, int32, int64
+from engine.core.composite import OfValues
+from engine.core.dtypes import int32, int64
 from engine.core.eager import EagerTensor
-from engine.core.operands import Operand, Operation
+from engine.core.operands import Operand
 from engine.core.tensor_shape import TensorShape
-from engine.core.value import dtype_of, known_shape, shape_of
+from engine.core.value import Value, dtype_of, known_shape, shape_of
 from engine.core.variable import Variable
 from engine.ops.arithmetic import negative
 from engine.ops.compare import cast
@@ -42,7 +42,7 @@ class IndexedSlicesValue(NamedTuple):
     dense_shape: Any
 
 
-class IndexedSlices(Composite):
+class IndexedSlices(OfValues):
     """Rows of a tensor that is zero elsewhere.
 
     Parameters
@@ -57,13 +57,12 @@ class IndexedSlices(Composite):
     """
 
     __slots__ = ("_dense_shape", "_is_summed", "_like", "indices", "values")
-    of_tensors = True
 
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None, like: Any = None) -> None:
         self.values = values
         self.indices = indices
         self._like = zeros(dense_shape, dtype_of(values)) if like is None and dense_shape is not None else like
-        self._dense_shape: Any = None
+        self._dense_shape: Any = dense_shape if isinstance(dense_shape, Value) else None
         self._is_summed = False
 
     @classmethod
@@ -81,11 +80,6 @@ class IndexedSlices(Composite):
         return cls(reshape(values, (count, *inner[1:])), reshape(indices, (count,)), like=like)
 
     @property
-    def dtype(self) -> DType:
-        """Element type."""
-        return dtype_of(self.values)
-
-    @property
     def dense_shape(self) -> Operand | None:
         """Shape of the whole tensor, as an integer vector; None if it is not known."""
         if self._dense_shape is None and self._like is not None:
@@ -97,30 +91,6 @@ class IndexedSlices(Composite):
     def shape(self) -> TensorShape:
         """Static shape of the whole tensor."""
         return TensorShape(None if self._like is None else shape_of(self._like))
-
-    def get_shape(self) -> TensorShape:
-        """Static shape of the whole tensor (TensorFlow 1's spelling)."""
-        return self.shape
-
-    @property
-    def name(self) -> str:
-        """Name of the rows' tensor, in a graph."""
-        return str(self.values.name)
-
-    @property
-    def device(self) -> Any:
-        """Where the rows lie."""
-        return self.values.device
-
-    @property
-    def op(self) -> Operation:
-        """Operation that makes the rows, in a graph."""
-        return self.values.op
-
-    @property
-    def graph(self) -> Any:
-        """Graph of the rows."""
-        return self.values.graph
 
     def dense(self) -> Operand:
         """The whole tensor.

@@ -182,7 +182,9 @@ def _getitem_abstract(x: Aval, *dynamic: Aval, spec: Spec, lead: int = 0) -> Ava
             raise ShapeError(f"getitem: an index must be a scalar, got {index}; use tf.gather to take several entries")
     items = _filled(spec, [d.value if isinstance(d.value, int) else None for d in dynamic])
     if x.shape is None:
-        return Aval(None, x.dtype)
+        # that of `slice`, which has an entry per dimension, is known all the same
+        sliced = all(type(item) is tuple and len(item) == 2 for item in items)
+        return Aval(_indexed_shape((None,) * len(items), items) if sliced and not lead else None, x.dtype)
     inner = _indexed_shape(x.shape[lead:], items)
     value = None if lead else _indexed_value(x.value, items)
     return Aval(None if inner is None else x.shape[:lead] + inner, x.dtype, value)

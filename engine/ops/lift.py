@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.composite import Composite
 from engine.core.dtypes import DType
 from engine.core.eager import in_c
 from engine.core.op import Op
@@ -22,9 +23,6 @@ from engine.core.value import Value, as_array, check_unmasked, held_in
 from engine.runtime.errors import ResourceExhaustedError
 
 Wrap = Callable[[Any], Any]
-
-_OF_SPARSE = frozenset({"abs", "cast", "erf", "negative", "sign", "sqrt", "square", "tanh"})
-"""Functions that, given a sparse tensor, act on its values; they leave a zero a zero."""
 
 
 def conversion(
@@ -247,7 +245,7 @@ def lift(
     by_name = {t.lstrip("*") for t in tensors}
     least = len(parameters) if isinstance(function, Op) else 0
     most = len(parameters) if signature.variadic is None else -1
-    takes_sparse = public.rpartition(".")[2] in _OF_SPARSE
+    short = public.rpartition(".")[2]
     convert = conversion(public, same, alone, signature.optional, wrap)
     call = function if isinstance(function, Op) else _in_memory(function, public)
 
@@ -264,9 +262,12 @@ def lift(
                     return finish(call, label, *args, **kwargs)
                 out = call(*args, **kwargs)
                 return out if type(out) is finished else finish(_given, label, out)
-        if takes_sparse and args and hasattr(args[0], "mapped"):
-            return args[0].mapped(lifted, *args[1:], **kwargs)
         arguments, last = signature.bind(args, kwargs)
+        if isinstance(arguments.get(parameters[0]), Composite):
+            more = {key: value for key, value in arguments.items() if key != parameters[0]}
+            taken = arguments[parameters[0]].taken_by(short, lifted, **more)
+            if taken is not NotImplemented:
+                return taken
         convert(arguments)
         if isinstance(function, Op):
             return finish(call, label or last, *_operands_of(signature, arguments))

@@ -21,14 +21,14 @@ from engine.core.op import FROM_VJP, Layout, Op
 from engine.core.operands import Array, Operand, operands
 from engine.core.sparsity import ELEMENTWISE, GATHERS, MOVES, collected
 from engine.core.structural import scale
-from engine.core.value import aval_of, dtype_of, shape_of_rank
+from engine.core.value import aval_of, dtype_of, shape_of, shape_of_rank
 from engine.ops.arithmetic import add, divide, negative
 from engine.ops.axis_args import static_int
 from engine.ops.compare import cast_like, equal, greater_equal, less, logical_and, select
 from engine.ops.creation import zeros_like
 from engine.ops.gather import add_at, check_range
 from engine.ops.reduce import reduce_all
-from engine.ops.shape import as_dims, known_dims, shape_op, shape_operand
+from engine.ops.shape import as_dims, known_dims, shape_op, shape_operand, squeeze
 from engine.runtime.errors import IndexOutOfRangeError, InvalidArgumentError, NotKnownYet, ShapeError
 
 
@@ -103,6 +103,13 @@ def _gather_nd_kernel(params: Any, indices: Any, *, batch_dims: int = 0) -> np.n
     return taken.reshape(indices.shape[:-1] + params.shape[batch_dims + indices.shape[-1] :])
 
 
+def _gathered_rows(ct: Any, params: Any, indices: Any, *, batch_dims: int = 0) -> tuple[Operand, ...] | None:
+    """The cotangent of `params` as rows and their indices, where index vectors of one entry each name whole rows."""
+    shape = shape_of(indices)
+    whole_rows = not batch_dims and shape is not None and shape[-1] == 1 and shape_of(params) is not None
+    return (ct, squeeze(indices, [-1])) if whole_rows else None
+
+
 gather_nd_op = linear(
     "gather_nd_op",
     _gather_nd_kernel,
@@ -116,6 +123,7 @@ gather_nd_op = linear(
     strict=False,
     type="GatherNd",
     args=("params", "indices"),
+    rows=_gathered_rows,
     sparsity=GATHERS,
     doc="Entries of `params` at index vectors.",
 )

@@ -398,14 +398,16 @@ def _broadcast_abstract(x: Aval, shape: Aval, *, lead: int = 0) -> Aval:
     check_dtype("broadcast_to", "shape", shape, INTEGER)
     wanted = known_dims(shape)
     if wanted is None or x.shape is None:
-        return Aval(None, x.dtype)
+        return Aval(None if lead else wanted, x.dtype)
     merged = broadcast_shapes("broadcast_to", x.shape[lead:], wanted)
     assert merged is not None
     if len(merged) != len(wanted) or any(w == 1 and m not in (1, None) for w, m in zip(wanted, merged, strict=True)):
         raise ShapeError(
             f"broadcast_to: {x} does not broadcast to shape {format_shape(wanted)}, which has fewer dimensions or a 1"
         )
-    return Aval(x.shape[:lead] + wanted, x.dtype)
+    # a dimension other than 1 stays as it is
+    known = tuple([m if w is None and m != 1 else w for w, m in zip(wanted, merged, strict=True)])
+    return Aval(x.shape[:lead] + known, x.dtype)
 
 
 _REPEATING: dict[str, Any] = {"simplify": unchanged(_broadcast_abstract), "sparsity": REARRANGES, "repeats": True}

@@ -60,7 +60,10 @@ def square_abstract(name: str) -> Callable[..., Aval]:
 
     def abstract(x: Aval, **_: Any) -> Aval:
         check_matrix(name, x, square=True)
-        return Aval(x.shape, x.dtype)
+        if x.shape is None:
+            return Aval(None, x.dtype)
+        size = x.shape[-1] if x.shape[-2] is None else x.shape[-2]
+        return Aval((*x.shape[:-2], size, size), x.dtype)
 
     return abstract
 

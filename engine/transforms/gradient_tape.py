@@ -18,6 +18,7 @@ from engine.closed.replay import replayed
 from engine.core import nest
 from engine.core.aval import format_shape
 from engine.core.batching import Batched, innermost, levels_of, lowered, raised
+from engine.core.composite import Composite
 from engine.core.dtypes import BY_NUMPY
 from engine.core.eager import EagerTensor, wrap
 from engine.core.operands import Operand, Source
@@ -150,6 +151,9 @@ class GradientTape(Shown, NotCopied, TapeDerivatives):
         """
         used(self._tape)
         for x in nest.flatten(tensor):
+            if isinstance(x, Composite):
+                self.watch([part for part in x.components() if dtype_of(part).is_differentiable])
+                continue
             require_tensor(x, "watch", elements=True)
             if not dtype_of(x).is_differentiable:
                 warnings.warn(

@@ -10,7 +10,6 @@ import numpy as np
 import graph_api as tf
 from engine.core.operands import Operation
 from engine.core.trace import constant_value
-from engine.core.value import shape_of
 from engine.runtime.errors import InvalidArgumentError
 from graph_api.control_flow.flow import assertion, no_op
 from graph_api.graphs.tensor import Tensor
@@ -81,17 +80,17 @@ def _ranked(label: str, fits: Callable[[Any, Any], Any], words: str) -> Callable
     def check(
         x: Any, rank: Any, data: Any = None, summarize: Any = None, message: str | None = None, name: Any = None
     ) -> Operation:
-        tensor = tf.convert_to_tensor(x)
-        shape = shape_of(tensor)
+        tensor = tf.convert_to_tensor_or_sparse_tensor(x)
+        shape = tensor.shape
         text = f"{message + ' ' if message else ''}Tensor {tensor.name} must have rank {words} {rank}."
         asked = tf.convert_to_tensor(rank)
         if asked.shape.ndims not in (None, 0):
             raise ValueError(f"{label}: Rank must be a scalar, got {rank!r}")
         if not asked.dtype.is_integer:
             raise TypeError(f"{label}: argument `rank` must be an integer, got {asked.dtype.name}")
-        if shape is not None and isinstance(rank, int):
-            if not fits(len(shape), rank):
-                raise ValueError(f"{label}: {text} Received rank {len(shape)}, shape {shape}")
+        if shape.ndims is not None and isinstance(rank, int):
+            if not fits(shape.ndims, rank):
+                raise ValueError(f"{label}: {text} Received rank {shape.ndims}, shape {shape}")
             return no_op(name or "static_checks_determined_all_ok")
         return assertion(fits(tf.rank(tensor), asked), [tf.shape(tensor)], text, name or label)
 

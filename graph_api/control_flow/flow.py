@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+import graph_api as tf
+from dualgrad.frontend.flow.composites import opened
 from engine.core import nest
 from engine.core.aval import Aval
 from engine.core.batching import Batches
@@ -40,9 +42,9 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
 def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Any = None) -> list[Any]:
     """The same tensors, each available only when all of them are computed (and `control_inputs` have run)."""
     graph = get_default_graph()
-    waited = [t for t in tensors if t is not None] + list(control_inputs or [])
+    waited = [t for t in nest.flatten(opened(list(tensors))) if t is not None] + list(control_inputs or [])
     with graph.name_scope(name or "tuple"), graph.control_dependencies([graph.group(waited)]):
-        return [None if t is None else shapes.identity(convert_to_tensor(t)) for t in tensors]
+        return [None if t is None else tf.identity(t) for t in tensors]
 
 
 def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str | None = None) -> Tensor:

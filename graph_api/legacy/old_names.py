@@ -278,7 +278,8 @@ def compute_gradient(
         if target is not None:
             session.run(target)
     kind = x.dtype.as_numpy_dtype
-    point = np.random.random_sample(x_shape) if x_init_value is None else x_init_value
+    drawn = np.random.random_sample((*x_shape, 2)) @ [1, 1j if x.dtype.is_complex else 0]
+    point = drawn if x_init_value is None else x_init_value
     point, further = np.asarray(point, kind), dict(extra_feed_dict or {})
     seed = tf.placeholder(y.dtype, y_shape)
     (gradient,) = tf.gradients(y, x, grad_ys=seed)

@@ -375,6 +375,8 @@ class Session(Shown, NotCopied):
         return _DefaultSession(self)
 
     def __enter__(self) -> Session:
+        if self._contexts:
+            raise RuntimeError("Session context managers are not re-entrant: use Session.as_default()")
         contexts: list[AbstractContextManager[Any]] = [self.graph.as_default(), self.as_default()]
         for context in contexts:
             context.__enter__()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -29,6 +30,7 @@ from engine.runtime.errors import DataLossError, InvalidArgumentError
 from optim import schedules
 from tape_api.files import weight_files
 from tape_api.keras_host import awaiting, host
+from tape_api.library import root as tf
 
 _OURS = f"{host.package}.keras"
 _VERSION = "3.5.0"  # whose layout this is
@@ -37,17 +39,11 @@ _FUNCTIONS = {*losses.FUNCTIONS, *activations.KNOWN}
 _ALIASES = {"alpha", "activity_regularizer"}
 """Arguments of ours that not all layers of Keras have, and that say nothing where they are None."""
 _INERT = {
-    "vocabulary_size",
-    "oov_method",
-    "renorm_momentum",
-    "shared_object_id",
-    "dtype_policy",
-    "unroll",
-    "input_length",
-    "implementation",
-    "jit_compile",
+    *("vocabulary_size", "oov_method", "renorm_momentum", "shared_object_id", "dtype_policy", "unroll", "input_length"),
+    *("implementation", "jit_compile", "query_shape", "key_shape", "value_shape"),
 }
 """Arguments that change nothing, whatever they are."""
+_LITERALS: dict[str, Any] = {"__slice__": slice, "__ellipsis__": lambda: ..., "__numpy__": np.asarray}
 
 
 def save_model(model: Any, filepath: Any, overwrite: bool = True, include_optimizer: bool = True, **more: Any) -> None:
@@ -214,10 +210,10 @@ def model_from_json(host: Any, json_string: str, custom_objects: Mapping[str, An
 
     Raises
     ------
-    DataLossError
-        If the text describes no model that can be made here; a ValueError.
+    ValueError
+        If it names something that is not here; a DataLossError if it describes no model.
     """
-    with limits.damage("model_from_json: the text"):
+    with limits.damage("model_from_json: the text", InvalidArgumentError):
         return model_from_config(host, json.loads(json_string), custom_objects)
 
 
@@ -295,6 +291,10 @@ def _as_ours(x: Any, place: str = "keras") -> Any:
     if not {"class_name", "config"} <= set(config) or config["class_name"] == "__keras_tensor__":
         return config
     name = config["class_name"]
+    if name in _LITERALS:
+        return _LITERALS[name](*config["config"].values())
+    if "ops" in str(config.get("module")).split("."):
+        return Described(_operation(name, config["config"]), config)
     if name == "Sequential" and isinstance(config["config"], list):  # Keras before 2.2.3
         config["config"] = {"layers": config["config"]}
     if name in ("DTypePolicy", "Policy"):
@@ -314,11 +314,7 @@ def _class(module: str, name: str) -> Any:
     parts = module.split(".")
     if not isinstance(name, str) or name in REGISTERED or parts[0] not in ("keras", "tf_keras", "tensorflow"):
         return None
-    if "ops" in parts:
-        raise InvalidArgumentError(
-            f"load_model: the model has the op {name} between its layers; only layers are read from files"
-        )
-    name = name.removeprefix("Custom>")  # Keras 2.11 calls its own optimizers so
+    name = name.removeprefix("Custom>").replace("OptimizerV3", "Optimizer")  # Keras 2.11 calls its own so
     if name in schedules.KINDS:
         return schedules.KINDS[name]
     wanted = [p for p in parts if p in _PLACES and p != "models"] or _PLACES
@@ -326,6 +322,24 @@ def _class(module: str, name: str) -> Any:
     offered = (vars(import_module(f"{_OURS}.{place}")) for place in wanted)
     kinds = (module[name] for module in offered if name in module["__all__"])
     return next((kind for kind in kinds if isinstance(kind, type) and hasattr(kind, "get_config")), None)
+
+
+def _operation(name: str, config: Mapping[str, Any]) -> Any:
+    """The function of `keras.ops` that an op between layers stands for, with the op's own arguments."""
+    word = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    if word == "get_item":
+        return lambda x, key: x[tuple(key) if isinstance(key, list) else key]
+    function = getattr(tf.keras.ops, word) if word in dir(tf.keras.ops) else None
+    taken = () if function is None else inspect.signature(function).parameters
+    first = [config["subscripts"]] if word == "einsum" else []
+    given = {"multiples" if word == "tile" else k: v for k, v in config.items() if k not in ("name", "subscripts")}
+    given = {key: value for key, value in given.items() if value is not None and (value or key in taken)}
+    if function is None or not set(given) <= set(taken):
+        shown = ", ".join(["...", *[f"{key}={value!r}" for key, value in given.items()]])
+        raise InvalidArgumentError(
+            f"load_model: the model has the op {name} between its layers, and keras.ops.{word}({shown}) is not here"
+        )
+    return lambda *x, **more: function(*first, *x, **given, **{k: v for k, v in more.items() if v is not None})
 
 
 def _accepted(kind: Any, config: Any) -> Any:
@@ -342,6 +356,11 @@ def _accepted(kind: Any, config: Any) -> Any:
     layered = [*kind._signatures(), Layer.__init__] if issubclass(kind, Layer) else []
     for function in layered or [vars(k)["__init__"] for k in kind.__mro__ if "__init__" in vars(k)]:
         taken |= set(inspect.signature(function).parameters)
+    taken |= {"dynamic"} & set(config if "inner_optimizer" in taken else ())
+    if isinstance(config.get("fn"), str):  # Keras 2 names the functions of its own losses and metrics
+        made = [getattr(place, config["fn"], None) for place in (tf.keras.metrics, tf.keras.losses)]
+        alone = "fn" in inspect.signature(kind).parameters
+        config = {k: (made[0] or made[1]) if k == "fn" else v for k, v in config.items() if k != "fn" or alone}
     if "learning_rate" in taken and "lr" in config:
         config = {"learning_rate" if k == "lr" else k: v for k, v in config.items()}
     strange = [k for k, v in config.items() if k not in taken and k not in _INERT and v not in (None, False, [], {})]

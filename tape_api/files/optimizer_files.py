@@ -14,6 +14,7 @@ import numpy as np
 
 from dualgrad.files import hdf5
 from dualgrad.files.bundle import Stored
+from optim.adam import Nadam
 from optim.keras_optimizer import KerasOptimizer
 from optim.loss_scaling import LossScaleOptimizer
 from tape_api.in_place import held
@@ -28,13 +29,13 @@ def kept(optimizer: Any) -> list[Any]:
     return list(variables() if callable(variables) else variables)
 
 
-def arrays(optimizer: Any) -> list[np.ndarray]:
-    """The arrays that a file holds of an optimizer."""
+def arrays(optimizer: Any, within: bool = False) -> list[np.ndarray]:
+    """The arrays that a file holds of an optimizer; `within` another one Keras keeps no product of Nadam's momenta."""
     if isinstance(optimizer, LossScaleOptimizer):
         scale, good = (x.numpy() for x in kept(optimizer)[:2])
         # Keras's has a count and a rate of its own, which it does not use
-        return [np.int64(0), np.float32(0), np.int64(good), scale, *arrays(optimizer.inner_optimizer)]
-    values = list(map(held, kept(optimizer)))
+        return [np.int64(0), np.float32(0), np.int64(good), scale, *arrays(optimizer.inner_optimizer, within=True)]
+    values = list(map(held, kept(optimizer)))[: -1 if within and isinstance(optimizer, Nadam) else None]
     number = calls(optimizer)
     return values if number is None else [number, *values[1:-1]]
 
@@ -62,11 +63,16 @@ def in_steps(optimizer: KerasOptimizer, found: Sequence[Taken]) -> list[Taken]:
 
 def planned(optimizer: Any, stored: Sequence[Any]) -> Plan:
     """Variables of an optimizer and what they are to hold; nothing, with a warning, if the file is of another one."""
-    if isinstance(optimizer, LossScaleOptimizer) and len(stored) > 3:
-        own = zip(kept(optimizer)[:2], (stored[3], stored[2]), strict=True)
-        inner = planned(optimizer.inner_optimizer, stored[4:])
-        return [*[(v, _in_dtype(hdf5.numbers(a), v.dtype.numpy)) for v, a in own if inner], *inner]
+    if isinstance(optimizer, LossScaleOptimizer):
+        kinds = _shapes(stored[:4]) == [()] * 4  # Keras 2 keeps no scale, and what is inside alone
+        inner = planned(optimizer.inner_optimizer, stored[4:] if kinds else stored)
+        own = zip(kept(optimizer)[:2], (stored[3], stored[2]), strict=True) if kinds and inner else ()
+        return [*[(v, _in_dtype(hdf5.numbers(a), v.dtype.numpy)) for v, a in own], *inner]
     variables = kept(optimizer)[: None if _count(optimizer) is None else -1]
+    product = variables.pop() if isinstance(optimizer, Nadam) and _shapes(stored)[-1:] != [()] else None
+    older = variables[:1] + variables[2:]  # Keras 2 keeps no rate, and momenta also where there is none
+    if _shapes(stored) in (_shapes(older), _shapes([*older, *optimizer._built_for] if len(older) == 1 else older)):
+        variables, stored = older, stored[: len(older)]
     if _shapes(variables) != _shapes(stored):
         warnings.warn(
             f"load_weights: the state of optimizer {getattr(optimizer, 'name', '')!r} is left as it is: it keeps "
@@ -75,6 +81,8 @@ def planned(optimizer: Any, stored: Sequence[Any]) -> Plan:
         )
         return []
     pairs = [(v, _in_dtype(hdf5.numbers(a), v.dtype.numpy), 0) for v, a in zip(variables, stored, strict=True)]
+    if product is not None:
+        pairs.append((product, np.asarray(optimizer.product_after(int(_in_dtype(pairs[0][1], np.int64)))), 0))
     return [(v, a) for v, a, _ in in_steps(optimizer, pairs)]
 
 

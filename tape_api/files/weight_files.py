@@ -90,8 +90,8 @@ def fill_weights(file: Any, model: Any) -> None:
         group = file.create_group(f"{path}vars")
         if getattr(obj, "name", None):
             group.attrs["name"] = obj.name
-        arrays = optimizer_files.arrays(obj) if isinstance(obj, Optimizer) else map(held, variables)
-        for i, array in enumerate(arrays):
+        of = optimizer_files.arrays(obj, "inner_" in path) if isinstance(obj, Optimizer) else map(held, variables)
+        for i, array in enumerate(of):
             group[str(i)] = array
 
 
@@ -204,7 +204,11 @@ def _planned_older_optimizer(group: Any, model: Any) -> Plan:
     if group is None or optimizer is None or not hasattr(optimizer, "build"):
         return []
     optimizer.build(model.trainable_variables)
-    return optimizer_files.planned(optimizer, [group[_text(name)] for name in group.attrs["weight_names"]])
+    names = list(map(_text, group.attrs["weight_names"]))
+    if names and names[0].endswith("/iter:0"):  # Keras before 2.11: all first moments, then all second ones
+        owners = [name.rpartition("/")[0] for name in names]
+        names = names[:1] + sorted(names[1:], key=lambda n: (n.endswith("/vhat:0"), owners.index(n.rpartition("/")[0])))
+    return optimizer_files.planned(optimizer, [group[name] for name in names])
 
 
 def planned_older(group: Any, model: Any, by_name: bool = False, skip_mismatch: bool = False) -> Plan:

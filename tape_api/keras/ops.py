@@ -405,11 +405,6 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
     return loops.scanned(lambda s, x: (s, f(x)), tf.constant(0), xs)[1]
 
 
-def stop_gradient(variable: Any) -> Any:
-    """The value, as a constant."""
-    return tf.stop_gradient(variable)
-
-
 def categorical_crossentropy(target: Any, output: Any, from_logits: bool = False, axis: int = -1) -> Any:
     """That of one-hot labels with probabilities or logits."""
     return host.public(_losses.categorical_crossentropy)(target, output, from_logits=from_logits, axis=axis)
@@ -435,11 +430,12 @@ _TENSORFLOWS = ("abs", "absolute", "square", "sign", "floor", "ceil", "round", "
                 "squeeze", "tile", "repeat", "einsum", "tensordot", "zeros_like", "ones_like", "broadcast_to", "sort",
                 "reverse", "unstack", "cholesky", "inv", "det", "qr", "svd", "eigh", "solve", "cross", "segment_sum",
                 "segment_max", "in_top_k", "custom_gradient", "vectorized_map", "stop_gradient", "conj", "real",
-                "imag", "angle", "meshgrid", "searchsorted", "rot90")  # fmt: skip
+                "imag", "angle", "meshgrid", "searchsorted")  # fmt: skip
 _PLACES = ("", "math.", "linalg.", "nn.")
 _ACTIVATIONS = ("relu", "relu6", "elu", "selu", "gelu", "silu", "swish", "softmax", "log_softmax", "softplus",
-                "softsign", "leaky_relu", "hard_sigmoid", "hard_silu", "hard_swish", "mish")  # fmt: skip
-_OTHERS = {"absolute": "abs", "negative": "negative", "inv": "linalg.inv", "det": "linalg.det", "ceil": "math.ceil"}
+                "softsign", "leaky_relu", "hard_sigmoid", "hard_silu", "mish")  # fmt: skip
+_OTHERS = {"absolute": "abs", "negative": "negative", "inv": "linalg.inv", "det": "linalg.det", "ceil": "math.ceil",
+           "isnan": "math.is_nan", "isinf": "math.is_inf", "isfinite": "math.is_finite"}  # fmt: skip
 
 
 _NUMPYS = ("arccosh", "arcsinh", "arctanh", "array", "average", "corrcoef", "diag", "diagonal", "diff", "flip",
@@ -449,7 +445,7 @@ _NUMPYS = ("arccosh", "arcsinh", "arctanh", "array", "average", "corrcoef", "dia
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *_TENSORFLOWS, *_NUMPYS, *_ACTIVATIONS, "image"]
+    return [*__all__, *_TENSORFLOWS, *_NUMPYS, *_ACTIVATIONS, "image"]
 
 
 def __getattr__(name: str) -> Any:

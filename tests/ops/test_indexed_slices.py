@@ -131,13 +131,20 @@ def test_made_by_hand() -> None:
         tape_api.IndexedSlices(tape_api.constant([[1.0]]), tape_api.constant([0])).dense()
 
 
-@pytest.mark.peer
-def test_beside_tensorflow() -> None:
-    tf = pytest.importorskip("tensorflow")
-    v = tf.Variable(E)
-    with tf.GradientTape() as tape:
-        y = tf.reduce_sum(tf.gather(v, INDICES) ** 2)
-    theirs, ours = tape.gradient(y, v), on_tape()
-    np.testing.assert_array_equal(ours.values.numpy(), theirs.values.numpy())
-    np.testing.assert_array_equal(ours.indices.numpy(), theirs.indices.numpy())
-    np.testing.assert_array_equal(ours.dense().numpy(), tf.convert_to_tensor(theirs).numpy())
+def test_whole_rows_by_index_vectors_and_parts_that_are_fed_or_chosen() -> None:
+    tf = graph_api
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant(E)
+        (rows,), (entries,) = [tf.gradients(tf.gather_nd(x, at) ** 2, x) for at in ([[2], [0]], [[2, 0], [0, 1]])]
+        assert isinstance(rows, tf.IndexedSlices) and not isinstance(entries, tf.IndexedSlices)
+        np.testing.assert_array_equal(session.run(tf.convert_to_tensor(rows)), 2 * E * [[1], [0], [1]])
+        fed = tf.IndexedSlices(tf.placeholder(tf.float64, [None]), tf.placeholder(tf.int32, [None]))
+        for given in (([1.0, 2.0], [0, 1]), ([1.0, 2.0], [0, 1], None)):
+            assert session.run(fed, {fed: given}).values.tolist() == [1.0, 2.0]
+        with pytest.raises(TypeError, match="tuple of 2"):
+            session.run(fed, {fed: ([1.0],)})
+        g = tf.IndexedSlices(x[:1], tf.constant([1]), tf.constant([3, 2], tf.int64))
+        double = tf.IndexedSlices(g.values * 2, g.indices, g.dense_shape)
+        found = session.run(tf.cond(tf.reduce_sum(x) < 0, lambda: g, lambda: double))
+    np.testing.assert_array_equal(found.values, 2 * E[:1])
+    assert found.dense_shape.dtype == np.int64

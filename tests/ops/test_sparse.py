@@ -77,6 +77,17 @@ CASES: dict[str, Any] = {
         f(matrix(tf, v)) for f in (tf.abs, tf.negative, tf.square, tf.sign, tf.tanh, tf.math.erf)
     ],
     "cast": lambda tf, v: tf.cast(tf.sqrt(positive(tf, v)), tf.float64),
+    "what is asked of it": lambda tf, v: (
+        v
+        * tf.cast(
+            tf.stack([*tf.unstack(tf.shape(matrix(tf, v))), tf.size(matrix(tf, v)), tf.rank(matrix(tf, v)), 1]), v.dtype
+        )
+    ),
+    "its rows": lambda tf, v: tf.map_fn(
+        lambda r: tf.sparse.reduce_sum(r[0]) * r[1], (matrix(tf, v), v[:3]), fn_output_signature=v.dtype
+    ),
+    "a choice": lambda tf, v: tf.cond(v[0] > 2.0, lambda: other(tf, v * v), lambda: other(tf, v)),
+    "identity": lambda tf, v: tf.identity(matrix(tf, v)),
 }
 VERSION1: dict[str, Any] = {
     "sparse_to_dense": lambda tf, v: tf.sparse_to_dense([[0, 1], [1, 2]], [2, 3], v[:2], 9.0),
@@ -237,6 +248,24 @@ def test_a_sparse_tensor_is_not_taken_for_a_dense_one() -> None:
         tape_api.reduce_sum(matrix(tape_api, tape_api.constant(VALUES)))
     with pytest.raises(TypeError, match="from_dense"):
         tape_api.sparse.reduce_sum(tape_api.constant(VALUES))
+
+
+@pytest.mark.parametrize("tf", [tape_api, graph_api])
+def test_assertions_and_branches(tf: Any) -> None:
+    with graph_api.Graph().as_default():
+        x = matrix(tf, tf.constant(VALUES))
+        tf.debugging.assert_rank(x, 2)
+        tf.debugging.assert_rank_in(x, [1, 2])
+        tf.debugging.assert_type(x, tf.float64)
+        tf.debugging.assert_shapes([(x, ("N", 4)), (tf.ones([3]), ("N",))])
+        with pytest.raises(ValueError, match="at least"):
+            tf.debugging.assert_rank_at_least(x, 3)
+        with pytest.raises(ValueError, match="size"):
+            tf.debugging.assert_shapes([(x, (3, 5))])
+    with tape_api.GradientTape() as tape:
+        tape.watch(y := matrix(tape_api, tape_api.constant(VALUES)))
+        total = tape_api.reduce_sum(tape_api.function(lambda p: y if p else tape_api.square(y))(False).values)
+    assert tape.gradient(total, y.values).numpy().tolist() == (2 * VALUES).tolist()
 
 
 def test_strings() -> None:

@@ -83,6 +83,14 @@ def keras(name: str, label: str = "", tol32: float = 2e-6, **arguments: Any) -> 
 
 DECAYING = ("ExponentialDecay", {"initial_learning_rate": 0.1, "decay_steps": 2, "decay_rate": 0.5})
 
+FTRL: dict[str, Any] = {
+    "learning_rate": 0.1,
+    "initial_accumulator_value": 0.2,
+    "l1_regularization_strength": 0.1,
+    "l2_regularization_strength": 0.2,
+    "l2_shrinkage_regularization_strength": 0.05,
+    "beta": 0.3,
+}
 CASES = (
     tf1("GradientDescentOptimizer", learning_rate=0.1),
     tf1("MomentumOptimizer", learning_rate=0.1, momentum=0.9),
@@ -96,17 +104,7 @@ CASES = (
     tf1("AdadeltaOptimizer"),
     tf1("AdadeltaOptimizer", "tuned", learning_rate=1.0, rho=0.8, epsilon=1e-3),
     tf1("FtrlOptimizer", learning_rate=0.1),
-    tf1(
-        "FtrlOptimizer",
-        "regularized",
-        1e-9,
-        learning_rate=0.1,
-        initial_accumulator_value=0.2,
-        l1_regularization_strength=0.1,
-        l2_regularization_strength=0.2,
-        l2_shrinkage_regularization_strength=0.05,
-        beta=0.3,
-    ),
+    tf1("FtrlOptimizer", "regularized", 1e-9, **FTRL),
     tf1("FtrlOptimizer", "power", learning_rate=0.1, learning_rate_power=-0.3),
     keras("SGD"),
     keras("SGD", "momentum", learning_rate=0.1, momentum=0.9),
@@ -134,17 +132,7 @@ CASES = (
     keras("Lamb", learning_rate=0.1),
     keras("Lamb", "tuned", learning_rate=0.1, beta_1=0.5, beta_2=0.7, epsilon=1e-3),
     keras("Ftrl", learning_rate=0.1),
-    keras(
-        "Ftrl",
-        "regularized",
-        learning_rate=0.1,
-        learning_rate_power=-0.3,
-        initial_accumulator_value=0.2,
-        l1_regularization_strength=0.1,
-        l2_regularization_strength=0.2,
-        l2_shrinkage_regularization_strength=0.05,
-        beta=0.3,
-    ),
+    keras("Ftrl", "regularized", learning_rate_power=-0.3, **FTRL),
 )
 PAIRS = [(case, dtype) for case in CASES for dtype in case.dtypes]
 IDS = [f"{case.id}/{dtype}" for case, dtype in PAIRS]

@@ -1,5 +1,7 @@
 """Rows of `engine.ops.extrema`."""
 
+from typing import Any
+
 import numpy as np
 
 from engine.core.dtypes import int32, int64
@@ -14,6 +16,19 @@ FIRST = {"axis": (-3,), "keepdims": False}
 NAN = np.array(
     [[np.nan, 2, 1], [3, np.nan, 1], [1, 2, np.nan], [np.nan, -np.inf, np.nan], [np.inf, np.nan, 0], [np.nan] * 3]
 )
+
+
+def _place(name: str, oracle: Any, axis: int = -1, dtype: Any = int64, of: Any = None) -> Row:
+    return Row(
+        getattr(extrema, f"{name}_op"),
+        (real(3, 4) if of is None else lambda rng, dtype: of.astype(dtype),),
+        {"axis": axis, "output_type": dtype},
+        oracle=oracle,
+        tf=lambda tf, x: getattr(tf, name)(x, axis, dtype.name),
+        order=0,
+        label="" if of is None else "NaN",
+    )
+
 
 ROWS = (
     Row(
@@ -48,38 +63,8 @@ ROWS = (
         oracle=lambda x: x.min(0),
         tf=lambda tf, x: tf.reduce_min(x, 0),
     ),
-    Row(
-        extrema.argmax_op,
-        (real(3, 4),),
-        {"axis": -1, "output_type": int64},
-        oracle=lambda x: x.argmax(-1),
-        tf=lambda tf, x: tf.argmax(x, -1),
-        order=0,
-    ),
-    Row(
-        extrema.argmin_op,
-        (real(3, 4),),
-        {"axis": -2, "output_type": int32},
-        oracle=lambda x: x.argmin(0),
-        tf=lambda tf, x: tf.argmin(x, 0, tf.int32),
-        order=0,
-    ),
-    Row(
-        extrema.argmax_op,
-        (lambda rng, dtype: NAN.astype(dtype),),
-        {"axis": -1, "output_type": int64},
-        oracle=lambda x: np.array([1, 0, 1, 0, 0, 0]),
-        tf=lambda tf, x: tf.argmax(x, -1),
-        order=0,
-        label="NaN",
-    ),
-    Row(
-        extrema.argmin_op,
-        (lambda rng, dtype: NAN.astype(dtype),),
-        {"axis": -1, "output_type": int64},
-        oracle=lambda x: np.array([2, 2, 0, 1, 2, 0]),
-        tf=lambda tf, x: tf.argmin(x, -1),
-        order=0,
-        label="NaN",
-    ),
+    _place("argmax", lambda x: x.argmax(-1)),
+    _place("argmin", lambda x: x.argmin(0), -2, int32),
+    _place("argmax", lambda x: np.array([1, 0, 1, 0, 0, 0]), of=NAN),
+    _place("argmin", lambda x: np.array([2, 2, 0, 1, 2, 0]), of=NAN),
 )

@@ -105,26 +105,18 @@ ROWS = (
             (real(3, 2), real(3, 2), WEIGHTS),
             dtypes=("float64",),
             call=lambda z, x, w, reduction=reduction: losses.mean_squared_error(z, x, w, reduction),
-            wrt=(0, 1),
-            oracle=lambda z, x, w, count=count: (w * (z - x) ** 2).sum() / count,
+            wrt=(0, 1, 2) if reduction == losses.NONE else (0, 1),
+            oracle=lambda z, x, w, total=total: total(w * (z - x) ** 2),
             label=f"mean_squared_error-{reduction}",
         )
-        for reduction, count in (
-            (losses.SUM, 1),
-            (losses.SUM_OVER_BATCH_SIZE, 6),
-            (losses.MEAN, 6),
-            (losses.SUM_BY_NONZERO_WEIGHTS, 4),
+        for reduction, total in (
+            (losses.SUM, np.sum),
+            (losses.SUM_OVER_BATCH_SIZE, np.mean),
+            (losses.MEAN, np.mean),
+            (losses.SUM_BY_NONZERO_WEIGHTS, lambda y: y.sum() / 4),
+            (losses.NONE, lambda y: y),
         )
     ],
-    Row(
-        arithmetic.squared_difference_op,
-        (real(3, 2), real(3, 2), WEIGHTS),
-        dtypes=("float64",),
-        call=lambda z, x, w: losses.mean_squared_error(z, x, w, losses.NONE),
-        oracle=lambda z, x, w: w * (z - x) ** 2,
-        wrt=(0, 1, 2),
-        label="mean_squared_error-none",
-    ),
     Row(
         arithmetic.real_abs,
         (distinct(3, 2), fixed(np.zeros((3, 2)), np.float64)),

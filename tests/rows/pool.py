@@ -20,25 +20,18 @@ PADDED = [[0, 0], [1, 0], [1, 2], [0, 0]]
 def _both(
     x: tuple[int, ...], label: str, ksize: Any, strides: Any, padding: Any, dims: int = 2, dtypes: Any = ALL
 ) -> tuple[Row, Row]:
-    largest, mean = getattr(pool, f"max_pool{dims}d"), getattr(pool, f"avg_pool{dims}d")
-    return (
-        Row(
-            pool.max_pool_op,
-            (distinct(*x),),
+    def one(name: str, op: Any, values: Any) -> Row:
+        call = getattr(pool, name)
+        return Row(
+            op,
+            (values(*x),),
             label=label,
             dtypes=dtypes,
-            call=lambda x: largest(x, ksize, strides, padding),
-            tf=lambda tf, x: getattr(tf.nn, f"max_pool{dims}d")(x, ksize, strides, padding),
-        ),
-        Row(
-            pool.avg_pool_op,
-            (real(*x),),
-            label=label,
-            dtypes=dtypes,
-            call=lambda x: mean(x, ksize, strides, padding),
-            tf=lambda tf, x: getattr(tf.nn, f"avg_pool{dims}d")(x, ksize, strides, padding),
-        ),
-    )
+            call=lambda x: call(x, ksize, strides, padding),
+            tf=lambda tf, x: getattr(tf.nn, name)(x, ksize, strides, padding),
+        )
+
+    return one(f"max_pool{dims}d", pool.max_pool_op, distinct), one(f"avg_pool{dims}d", pool.avg_pool_op, real)
 
 
 ROWS = (

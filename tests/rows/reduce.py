@@ -10,6 +10,12 @@ ALL = ("float32", "float64", "complex128")
 LAST = {"axis": (-1,), "keepdims": False}
 KEPT = {"axis": (-2, -1), "keepdims": True}
 
+
+def _truth(name: str, x: list[list[bool]]) -> Row:
+    oracle, tf = (lambda x: getattr(x, name)(-1)), (lambda tf, x: getattr(tf, f"reduce_{name}")(x, -1))
+    return Row(getattr(reduce, f"reduce_{name}_op"), (fixed(x),), LAST, oracle=oracle, tf=tf, order=0)
+
+
 ROWS = (
     *rows(
         reduce.reduce_sum_op,
@@ -136,22 +142,8 @@ ROWS = (
         tf=lambda tf, x: tf.reduce_logsumexp(x, keepdims=True),
         label="large",
     ),
-    Row(
-        reduce.reduce_any_op,
-        (fixed([[True, False], [False, False]]),),
-        LAST,
-        oracle=lambda x: x.any(-1),
-        tf=lambda tf, x: tf.reduce_any(x, -1),
-        order=0,
-    ),
-    Row(
-        reduce.reduce_all_op,
-        (fixed([[True, False], [True, True]]),),
-        LAST,
-        oracle=lambda x: x.all(-1),
-        tf=lambda tf, x: tf.reduce_all(x, -1),
-        order=0,
-    ),
+    _truth("any", [[True, False], [False, False]]),
+    _truth("all", [[True, False], [True, True]]),
     Row(
         reduce.reduce_sum_op,
         (fixed([[1.0, 0.0], [2.0, 3.0]], np.float32),),

@@ -1,5 +1,7 @@
 """Rows of `engine.ops.segment`."""
 
+from typing import Any
+
 import numpy as np
 
 from engine.ops import segment
@@ -10,6 +12,16 @@ ANY_ORDER = fixed([2, 0, -1, 2, 0], np.int32)
 FAR = fixed([2, 0, -40_000, 2, 0], np.int32)
 ASCENDING = fixed([0, 0, 2, 2, 2], np.int32)
 FOUR = fixed(4, np.int32)
+
+
+def _every_other(how: str, ids: Any) -> Row:
+    return Row(
+        getattr(segment, f"unsorted_segment_{how}_op"),
+        (distinct(5, 2), ids, fixed(3, np.int32)),
+        call=lambda x, i, n: getattr(segment, f"unsorted_segment_{how}")(x, i, n)[::2],
+        tf=lambda tf, x, i, n: getattr(tf.math, f"unsorted_segment_{how}")(x, i, n)[::2],
+    )
+
 
 ROWS = (
     Row(segment.unsegment, (real(3, 2), ANY_ORDER), dtypes=ALL, oracle=lambda x, i: np.where(i[:, None] < 0, 0, x[i])),
@@ -49,18 +61,8 @@ ROWS = (
         tf=lambda tf, x: tf.math.unsorted_segment_sqrt_n(x, [2, 0, -1, 2, 0], 4),
         label="sqrt_n",
     ),
-    Row(
-        segment.unsorted_segment_max_op,
-        (distinct(5, 2), ANY_ORDER, fixed(3, np.int32)),
-        call=lambda x, i, n: segment.unsorted_segment_max(x, i, n)[::2],
-        tf=lambda tf, x, i, n: tf.math.unsorted_segment_max(x, i, n)[::2],
-    ),
-    Row(
-        segment.unsorted_segment_min_op,
-        (distinct(5, 2), FAR, fixed(3, np.int32)),
-        call=lambda x, i, n: segment.unsorted_segment_min(x, i, n)[::2],
-        tf=lambda tf, x, i, n: tf.math.unsorted_segment_min(x, i, n)[::2],
-    ),
+    _every_other("max", ANY_ORDER),
+    _every_other("min", FAR),
     Row(
         segment.unsorted_segment_prod_op,
         (real(5, 2), ANY_ORDER, FOUR),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tape_api as t
+from engine.core import nest
 
 R = np.random.RandomState(0)
 X, IM = R.rand(2, 4, 6).astype("f"), R.rand(2, 8, 8, 3).astype("f")
@@ -18,7 +19,10 @@ Make = Callable[[Any, Any], Any]
 
 
 def seq(*parts: Callable[[Any], Any]) -> Make:
-    return lambda k, x: k.Sequential([k.Input(x.shape[1:], dtype=x.dtype.name), *[part(k.layers) for part in parts]])
+    """Layers one after the other; a part gives one, or several in a list."""
+    return lambda k, x: k.Sequential([
+        k.Input(x.shape[1:], dtype=x.dtype.name), *nest.flatten([part(k.layers) for part in parts])
+    ])  # fmt: skip
 
 
 def two(part: Callable[[Any], Any]) -> Make:
@@ -92,59 +96,29 @@ CASES: dict[str, tuple[Make, Any]] = {
     "Norm": (seq(lambda L: L.Normalization(mean=0.5, variance=2.0)), F),
     "Resc": (seq(lambda L: L.Rescaling(0.5, offset=-1)), IM),
     "Resize": (seq(lambda L: L.Resizing(4, 5)), IM),
-    "Rand": (
-        seq(
-            lambda L: L.RandomFlip("horizontal"),
-            lambda L: L.RandomRotation(0.1),
-            lambda L: L.RandomTranslation(0.1, 0.1),
-        ),
-        IM,
-    ),
-    "Up": (
-        seq(
-            lambda L: L.UpSampling2D(2, interpolation="bilinear"),
-            lambda L: L.ZeroPadding2D(1),
-            lambda L: L.Cropping2D(2),
-        ),
-        IM,
-    ),
+    "Rand": (seq(lambda L: [L.RandomFlip("horizontal"), L.RandomRotation(0.1), L.RandomTranslation(0.1, 0.1)]), IM),
+    "Up": (seq(lambda L: [L.UpSampling2D(2, interpolation="bilinear"), L.ZeroPadding2D(1), L.Cropping2D(2)]), IM),
     "Up1": (
         seq(
-            lambda L: L.UpSampling1D(2),
-            lambda L: L.ZeroPadding1D(1),
-            lambda L: L.Cropping1D(1),
-            lambda L: L.Permute((2, 1)),
-            lambda L: L.Flatten(),
-            lambda L: L.RepeatVector(2),
-            lambda L: L.Reshape((-1, 2)),
+            lambda L: [L.UpSampling1D(2), L.ZeroPadding1D(1), L.Cropping1D(1), L.Permute((2, 1))],
+            lambda L: [L.Flatten(), L.RepeatVector(2), L.Reshape((-1, 2))],
         ),
         X,
     ),
-    "Pool": (
-        seq(lambda L: L.MaxPooling2D(2), lambda L: L.AveragePooling2D(2), lambda L: L.GlobalAveragePooling2D()),
-        IM,
-    ),
+    "Pool": (seq(lambda L: [L.MaxPooling2D(2), L.AveragePooling2D(2), L.GlobalAveragePooling2D()]), IM),
     "Pool1": (seq(lambda L: L.MaxPooling1D(2), lambda L: L.GlobalMaxPooling1D()), X),
     "Pool3": (seq(lambda L: L.AveragePooling3D(2), lambda L: L.GlobalMaxPooling3D()), V),
     "Act": (
         seq(
-            lambda L: L.Activation("gelu"),
-            lambda L: L.ReLU(max_value=3.0),
-            lambda L: L.LeakyReLU(0.1),
-            lambda L: L.ELU(0.5),
-            lambda L: L.PReLU(),
-            lambda L: L.Softmax(),
+            lambda L: [L.Activation("gelu"), L.ReLU(max_value=3.0), L.LeakyReLU(0.1)],
+            lambda L: [L.ELU(0.5), L.PReLU(), L.Softmax()],
         ),
         F,
     ),
     "Drop": (
         seq(
-            lambda L: L.Dropout(0.2),
-            lambda L: L.SpatialDropout1D(0.2),
-            lambda L: L.GaussianNoise(0.1),
-            lambda L: L.GaussianDropout(0.1),
-            lambda L: L.Masking(),
-            lambda L: L.Identity(),
+            lambda L: [L.Dropout(0.2), L.SpatialDropout1D(0.2), L.GaussianNoise(0.1)],
+            lambda L: [L.GaussianDropout(0.1), L.Masking(), L.Identity()],
         ),
         X,
     ),

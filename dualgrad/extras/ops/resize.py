@@ -37,11 +37,17 @@ _TABLE = 1024
 Centers = Callable[[np.ndarray, np.float32], np.ndarray]
 
 
-def image_size(name: str, images: Any) -> tuple[int, int]:
-    """Height and width of images of shape (height, width, channels) or (batch, height, width, channels)."""
+def image_size(name: str, images: Any, wanted: tuple[int, int] | None = None) -> tuple[int, int]:
+    """Height and width of images of shape (height, width, channels) or (batch, height, width, channels).
+
+    `wanted` is the size that they will have.
+    """
     shape = shape_of(images)
     if shape is None or None in shape[-3:-1]:
-        raise NotKnownYet(f"{name}: the size of the images must be known, got {aval_of(images)}; use set_shape")
+        after = None if shape is None or wanted is None else (*shape[:-3], *wanted, shape[-1])
+        raise NotKnownYet(
+            f"{name}: the size of the images must be known, got {aval_of(images)}; use set_shape", shape=after
+        )
     if len(shape) not in (3, 4):
         raise ShapeError(f"{name}: argument `images` must have rank 3 or 4, got {aval_of(images)}")
     return int(shape[-3] or 0), int(shape[-2] or 0)
@@ -184,8 +190,8 @@ def resized(
     name: str, images: Any, size: Any, method: str, align_corners: bool, half_pixel: bool, antialias: bool = False
 ) -> Operand:
     """Images in another size. The result is float32, unless the method is "nearest"."""
-    height, width = image_size(name, images)
-    new_height, new_width = _wanted_size(name, size)
+    new_height, new_width = wanted = _wanted_size(name, size)
+    height, width = image_size(name, images, wanted)
     if align_corners and half_pixel:
         raise InvalidArgumentError(f"{name}: `align_corners` and `half_pixel_centers` exclude each other")
     if method == NEAREST:
@@ -280,8 +286,8 @@ def resize_images(
     >>> resize_images(np.array([[[0.0], [2.0]]]), [1, 4]).ravel()
     array([0., 1., 2., 2.], dtype=float32)
     """
-    wanted = same_ratio("resize_images", images, size) if preserve_aspect_ratio else size
-    if _wanted_size("resize_images", wanted) == image_size("resize_images", images):
+    wanted = _wanted_size("resize_images", same_ratio("resize_images", images, size) if preserve_aspect_ratio else size)
+    if wanted == image_size("resize_images", images, wanted):
         return identity(images)
     return resized("resize_images", images, wanted, method_named("resize_images", method), bool(align_corners), False)
 

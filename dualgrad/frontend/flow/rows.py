@@ -185,6 +185,21 @@ def fold(
         return _finished(last, back_prop)
 
 
+def _by_number(fn: Callable[[Any], Any], elems: Any) -> tuple[Callable[[Any], Any], Any]:
+    """A function of numbers of rows where `elems` has sparse tensors, whose rows differ in size, and these numbers."""
+    leaves = nest.flatten(elems)
+    sparse = [hasattr(x, "row") for x in leaves]
+    if not any(sparse):
+        return fn, elems
+
+    def called(numbers: Any) -> Any:
+        rows = [x.row(n) if by else n for x, n, by in zip(leaves, nest.flatten(numbers), sparse, strict=True)]
+        return fn(nest.pack_sequence_as(elems, rows))
+
+    numbers = [filling.range(x.dense_shape[0]) if by else x for x, by in zip(leaves, sparse, strict=True)]
+    return called, nest.pack_sequence_as(elems, numbers)
+
+
 def offered(
     module: str, mapped: Callable[..., Any], scanned: Callable[..., Any], folded: Callable[..., Any]
 ) -> list[Callable[..., Any]]:
@@ -211,6 +226,7 @@ def offered(
             If False, the result counts as a constant in gradients.
         name : str, optional
         """
+        fn, elems = _by_number(fn, elems)
         return mapped(fn, elems, fn_output_signature if dtype is None else dtype, back_prop, name)
 
     def scan(
