@@ -496,10 +496,6 @@ def _scan_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, .
     return [o if f else NotBatched(o) for o, f in zip(outs, full, strict=True)]
 
 
-def _scan_fix(inputs: Sequence[Any], arrays: Any, params: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    return with_fixed(inputs, arrays, params, ("body",), params["carries"] + params["sequences"], 0)
-
-
 scan_op = general(
     "scan_op",
     scan_kernel,
@@ -507,7 +503,7 @@ scan_op = general(
     vjp=Together(_scan_vjp, order_of_sums),
     jvp=PushedTogether(_scan_jvp),
     batch=_scan_batch,
-    fix=_scan_fix,
+    fix=lambda inputs, arrays, p: with_fixed(inputs, arrays, p, ("body",), p["carries"] + p["sequences"], 0),
     unroll=lambda call, operands, params: unrolled_scan(call, operands, **params),
     merge=_scan_merge,
     sparsity=scanned,

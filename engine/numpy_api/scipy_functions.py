@@ -409,14 +409,6 @@ def _norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
     return np.linalg.norm(a, ord=ord, axis=axis, keepdims=keepdims)
 
 
-def _diags(diagonals: Any, offsets: Any = 0, shape: Any = None, format: Any = None, dtype: Any = None) -> Any:
-    return sparse_values.diagonals(diagonals, offsets, shape)
-
-
-def _diags_array(diagonals: Any, *, offsets: Any = 0, shape: Any = None, format: Any = None, dtype: Any = None) -> Any:
-    return sparse_values.diagonals(diagonals, offsets, shape)
-
-
 SCIPY: dict[str, Row] = {
     **IMAGES,
     **FUNCTIONS_OF_MATRICES,
@@ -478,8 +470,8 @@ SCIPY: dict[str, Row] = {
         for suffix, axes in (("2", (-2, -1)), ("n", None))
     },
     **{f"scipy.fft.{name}": (_cosines(name), "tf.matmul") for name in ("dct", "idct", "dst", "idst")},
-    "scipy.sparse.diags": (_diags, "tf.linalg.diag"),
-    "scipy.sparse.diags_array": (_diags_array, "tf.linalg.diag"),
+    "scipy.sparse.diags": (sparse_values.diagonals, "tf.linalg.diag"),
+    "scipy.sparse.diags_array": (sparse_values.diagonals, "tf.linalg.diag"),
     "scipy.integrate.trapezoid": (_trapezoid, "tf.reduce_sum of slices"),
     "scipy.integrate.cumulative_trapezoid": (_cumulative_trapezoid, "tf.cumsum"),
     "scipy.integrate.simpson": (_simpson, "tf.tensordot"),

@@ -202,7 +202,7 @@ def made(theirs: Callable[..., Any], arg1: Any, shape: Any = None, dtype: Any = 
     return SparseValues(data, [i[order] for i in counted.coords], counted.shape)
 
 
-def diagonals(diagonals: Any, offsets: Any = 0, shape: Any = None) -> SparseValues:
+def diagonals(diagonals: Any, offsets: Any = 0, shape: Any = None, format: Any = None, dtype: Any = None) -> Any:
     """The matrix that ``scipy.sparse.diags`` makes of diagonals, values among them."""
     if np.ndim(offsets) == 0 and not isinstance(diagonals, (list, tuple)):
         diagonals = [diagonals]

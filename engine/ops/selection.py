@@ -44,10 +44,6 @@ def _scatter_kernel(values: Any, positions: Any, *, size: int, distinct: bool) -
     return out
 
 
-def _gather_abstract(x: Aval, positions: Aval, *, size: int, distinct: bool) -> Aval:
-    return Aval(None if x.shape is None or positions.shape is None else x.shape[:-1] + positions.shape, x.dtype)
-
-
 def _gathered(x: Any, positions: Any, *, size: int, distinct: bool) -> np.ndarray:
     if x.ndim > 1:
         return x[..., positions]
@@ -65,7 +61,7 @@ flat_gather_op = linear(
     "flat_gather_op",
     _gathered,
     lambda ct, x, positions, **params: flat_scatter_op(ct, positions, **params),
-    _gather_abstract,
+    lambda x, at, **_: Aval(None if x.shape is None or at.shape is None else x.shape[:-1] + at.shape, x.dtype),
     _batch,
     args=("x", "positions"),
     sparsity=GATHERS,

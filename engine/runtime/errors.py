@@ -111,11 +111,7 @@ def _kind(name: str, code: int, doc: str) -> type[OpError]:
 
 
 AlreadyExistsError = _kind("AlreadyExistsError", ALREADY_EXISTS, "Something to be made exists already.")
-AbortedError = _kind(
-    "AbortedError",
-    ABORTED,
-    "An operation was given up. Not raised here; named for ``except`` clauses, as are those below.",
-)
+AbortedError = _kind("AbortedError", ABORTED, "An operation was given up. Named for ``except`` clauses alone.")
 DeadlineExceededError = _kind("DeadlineExceededError", DEADLINE_EXCEEDED, "An operation took too long.")
 InternalError = _kind("InternalError", INTERNAL, "Something is wrong inside.")
 PermissionDeniedError = _kind("PermissionDeniedError", PERMISSION_DENIED, "Something is not allowed.")
