@@ -14,6 +14,7 @@ import inspect
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
@@ -30,6 +31,7 @@ from engine.core.detach import effect
 from engine.core.dtypes import DType
 from engine.core.eager import EagerTensor
 from engine.core.function_tape import FunctionTape
+from engine.core.lazy_tensor import LazyTensor, putting_off, settle
 from engine.core.op import distinct
 from engine.core.tape import NOTHING, Tape, active, record
 from engine.core.tensor_shape import TensorShape
@@ -434,12 +436,10 @@ class Function(Shown, Generic[P, R]):
             if made.made_variables:
                 # they are there now; whoever makes others in each call is told so
                 made = OpenFunction(call, avals, True)
-        except ValueError as error:
+        except Exception as error:
             if type(error) is ValueError and "singleton" in str(error):
                 raise
-            return str(error)
-        except Exception as error:  # noqa: BLE001 - whatever it is, Python can run it
-            return str(error)
+            return str(error)  # whatever it is, Python can run it
         return made
 
     def _is_due(self, key: Any) -> bool:
@@ -452,23 +452,33 @@ class Function(Shown, Generic[P, R]):
     def _record(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[EagerTensor]) -> Any:
         """Run the Python code, and keep what it did."""
         tape = FunctionTape()
-        tape.has_variables = self._recorded > 0
+        tape.has_variables, given = self._recorded > 0, (args, kwargs)
         # of their own, as a tensor that the function takes from around it may be an argument, too
         own = [EagerTensor(x._array) for x in arguments]
         args, kwargs = _with((args, kwargs), {id(x): y for x, y in zip(arguments, own, strict=True)})
         tape.watch_all(own)
-        tapes, before = active.tapes, standing_in(own, arguments)
+        tapes, since = active.tapes, standing_in(own, arguments)
         tape.start()
         try:
-            result = self._as_python(args, kwargs, self._streams_of(key))
+            with nullcontext() if tapes else putting_off(tape):
+                result = self._as_python(args, kwargs, self._streams_of(key))
         finally:
             tape.stop()
-            no_longer(own, arguments, before)
+            no_longer(own, arguments, since)
         del args, kwargs
         self._recorded += 1
         self._asks = self._asks or tape.is_asked
+        drawn = tape.drawn
+        try:
+            made = self._traced(tape, own, result, tapes)
+        except Exception as error:  # noqa: BLE001 - Python raises what it has to, at the line of the program
+            for values, again in reversed(drawn):
+                again.take_back([x._array for x in values])
+            result = self._as_python(*given, self._streams_of(key))
+            made = str(error)
         if not tape.made_variables and not (tape.draws and is_inside()):
-            self._known.put(key, self._traced(tape, own, result, tapes))
+            self._known.put(key, made)
+        settle([*nest.flatten(result), *[v._tensor for v in tape.written.values()]])
         if tapes:
             tape.forget()
             result = _with(result, {id(x): y for x, y in zip(own, arguments, strict=True)})
@@ -498,9 +508,17 @@ class Function(Shown, Generic[P, R]):
             return _Varying(str(error))
         except Exception as error:  # noqa: BLE001 - whatever it is, Python can run it
             return str(error)
-        known = [*nest.flatten(result), *traced.components, *[v._tensor for v in tape.touched()]]
+        touched = tape.touched()
         made = [weakref.ref(out) for node in tape.everything() for out in node.outputs]
+        drawn = [x._array for values, _ in tape.drawn for x in values]
+        is_due = any(type(x) is LazyTensor for x in [*traced.ends, *[v._tensor for v, _ in tape.before.values()]])
+        if is_due:
+            tape.put_back()
         tape.forget()
+        if is_due:
+            traced.fulfil(arguments, drawn)
+        del traced.ends
+        known = [*nest.flatten(result), *traced.components, *[v._tensor for v in touched]]
         held = references(tapes)
         held.update(map(id, arguments))
         made += list(map(weakref.ref, arguments))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -74,7 +73,7 @@ class CurrentGraph:
         known = getattr(before, "known", {})
         active.instead = _Instead({**known, **checked_map(op_type_map)}, getattr(before, "around", before))
         try:
-            with in_python:
+            with applied_in_python():
                 yield
         finally:
             active.instead = before
@@ -112,26 +111,3 @@ class _Instead:
             )
         finally:
             active.instead = self
-
-
-class _InPython:
-    """`applied_in_python` while any thread is inside."""
-
-    def __init__(self) -> None:
-        self._lock, self._inside, self._left = threading.Lock(), 0, applied_in_python()
-
-    def __enter__(self) -> None:
-        with self._lock:
-            self._inside += 1
-            if self._inside == 1:
-                self._left = applied_in_python()
-                self._left.__enter__()
-
-    def __exit__(self, *_: Any) -> None:
-        with self._lock:
-            self._inside -= 1
-            if not self._inside:
-                self._left.__exit__(None, None, None)
-
-
-in_python = _InPython()

@@ -25,7 +25,7 @@ from engine.compiler.ir.instruction import is_stateful
 from engine.core import nest
 from engine.core.aval import Aval, compatible, format_shape
 from engine.core.batching import Batched, innermost, within
-from engine.core.eager import EagerTensor, Reference
+from engine.core.eager import EagerTensor, Reference, applied_in_python
 from engine.core.function_tape import FunctionTape
 from engine.core.instantiate import applied, instantiate
 from engine.core.op import Node, Op
@@ -36,7 +36,6 @@ from engine.core.variable import Variable, assign_variable, read_variable, varia
 from engine.numpy_api.operators import equality
 from engine.ops import compare
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
-from tape_api.overridden import in_python
 from tape_api.random import position
 from tape_api.tensor import convert_to_tensor
 from tape_api.tensor_array import TensorArray
@@ -333,7 +332,7 @@ class FlowTrace(Contexts):
         inside = _Inside(self._function)
         inside.has_variables |= self._has_variables
         before = active.tapes, active.function, active.instead
-        with in_python:
+        with applied_in_python():
             active.tapes, active.function, active.instead, active.region = (inside,), inside, self._instead, self
             try:
                 yield

@@ -17,6 +17,7 @@ from engine.core.aval import Aval, Shape, compatible, format_shape, normalize_sh
 from engine.core.detach import assigned, looked_at, shown
 from engine.core.dtypes import DType
 from engine.core.eager import EagerTensor, InMemory, array_text, in_c
+from engine.core.lazy_tensor import LazyTensor
 from engine.core.nest import LEAVES
 from engine.core.op import Op
 from engine.core.operands import Arithmetic, Array, Operand, Results
@@ -44,6 +45,8 @@ def _in_order(array: Any) -> Operand:
 
 def _own(tensor: EagerTensor) -> EagerTensor:
     """A tensor of a variable's own, with the contents of another one."""
+    if type(tensor) is LazyTensor and type(own := unrecorded(contiguous, tensor)) is LazyTensor:
+        return own
     array = _in_order(tensor._array)
     own = EagerTensor(array)
     if active.function is not None:
@@ -276,7 +279,12 @@ class Variable(InMemory, _Base):  # type: ignore[misc]
                 f"{what}: the variable {self.name!r} has shape {format_shape(self._tensor._shape)}, the value to apply "
                 f"{format_shape(change._shape)}"
             )
+        self._note_old()
         self._tensor = unrecorded(lambda: op(self._snapshot(), change))
+
+    def _note_old(self) -> None:
+        if active.function is not None:
+            active.function.before.setdefault(id(self), (self, self._tensor))
 
     def assign_rows(self, rows: IndexedSlices, name: str | None = None) -> Variable:
         """Replace rows: where they are, if nobody else holds the value, so that the cost is that of the rows.
@@ -369,6 +377,7 @@ class Variable(InMemory, _Base):  # type: ignore[misc]
 
     def _fitting(self, value: Any) -> EagerTensor:
         """A tensor of the variable's own, if the value is of a dtype and shape that it may have."""
+        self._note_old()
         if type(value) is EagerTensor and value._array.dtype is self._dtype.numpy and value._shape == self._fits:
             return _own(value)
         tensor = self._converted(value, "assign")

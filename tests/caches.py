@@ -68,7 +68,7 @@ OTHERS: dict[str, dict[str, str]] = {
         "engine/compiler/verify.py": "_held _lost",
         "engine/control/checkpoints.py": "_made axis level",
         "engine/control/in_place.py": "own touched",
-        "engine/core/function_tape.py": "composites current reads written",
+        "engine/core/function_tape.py": "before composites current reads written",
         "engine/core/python_state.py": "met",
         "engine/core/sparsity.py": "_links _made",
         "engine/core/tape.py": "assigned detached held left nondifferentiable variables",

@@ -100,10 +100,10 @@ def applications(row: Row, monkeypatch: Any) -> list[Call]:
     found: list[Call] = []
     plain = eager_module._applied
 
-    def noted(op: Op, inputs: Any, arrays: Any, params: dict[str, Any], known: bool) -> Any:
+    def noted(op: Op, inputs: Any, arrays: Any, params: dict[str, Any]) -> Any:
         if op is row.op and all(isinstance(a, (np.ndarray, np.generic)) for a in arrays):
             found.append(([np.asarray(a) for a in arrays], params))
-        return plain(op, inputs, arrays, params, known)
+        return plain(op, inputs, arrays, params)
 
     monkeypatch.setattr(eager_module, "_applied", noted)
     row.apply(*[EagerTensor(a) for a in row.arrays(row.dtypes[-1])])

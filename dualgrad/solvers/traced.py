@@ -18,6 +18,7 @@ from engine.closed.traced_function import TracedFunction
 from engine.compiler.eager_state import EagerState
 from engine.core.eager import EagerTensor
 from engine.core.function_tape import FunctionTape
+from engine.core.lazy_tensor import LARGE, putting_off
 from engine.core.op import are_plain, distinct
 from engine.core.python_state import Unknown, state_of
 from engine.core.tape import active
@@ -109,6 +110,10 @@ class Traced(Recorded):
                 program = None
         except (TypeError, Unknown):
             return super().evaluate(parts, args, kwargs)
+        if program is None and not active.tapes and sum(p.size for p in parts) >= LARGE:
+            # what would be computed by Python first and then by the program takes long
+            program = self._traced(parts, args, kwargs) or "it is run each time"
+            self._programs.put(key, program)
         if isinstance(program, _Program) and not active.tapes:
             self._last, self._next = (parts, args, kwargs), program
             return self._by_program()
@@ -170,7 +175,8 @@ class Traced(Recorded):
             before = self._does()
             tape.start()
             try:
-                results = self.called(sources, [given[k] for k in range(len(args))], {k: given[k] for k in kwargs})
+                with putting_off(tape):
+                    results = self.called(sources, [given[k] for k in range(len(args))], {k: given[k] for k in kwargs})
             finally:
                 tape.stop()
             if tape.drawn or tape.written or tape.made_variables or before != state_of(self._function).does[0]:

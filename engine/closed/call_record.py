@@ -14,6 +14,7 @@ from typing import Any
 
 from engine.core.eager import EagerTensor, in_c, wrap
 from engine.core.function_tape import FunctionTape
+from engine.core.lazy_tensor import TENSORS
 from engine.core.op import Node
 from engine.core.tape import Tape, active, record, record_read
 from engine.core.value import Value, address
@@ -99,8 +100,8 @@ class CallRecord:
         known = [*given, *[n.outputs[0] for n in reads.values()]]
         places = {id(x) for x in chain(known, *[n.outputs for n in nodes])}
         used = list({id(x): x for x in [*chain(*[n.inputs for n in nodes]), *results] if id(x) not in places}.values())
-        self.made = [x for x in used if type(x) is EagerTensor and tape.knows(x)]
-        self._constants = [x for x in used if not (type(x) is EagerTensor and tape.knows(x))]
+        self.made = [x for x in used if type(x) in TENSORS and tape.knows(x)]
+        self._constants = [x for x in used if not (type(x) in TENSORS and tape.knows(x))]
         known_ids = set(map(id, known))
         self.made += [x for n in nodes for x in n.outputs if id(x) not in known_ids]
         number = {id(x): i for i, x in enumerate([*known, *self._constants, *self.made])}
@@ -155,7 +156,7 @@ def _step(node: Node, number: dict[int, int]) -> tuple[Any, ...]:
     """A node with numbers for values; Untraceable if it may be another one in other calls."""
     if node.op is custom_call:
         raise Untraceable("the rule of a custom_gradient knows the tensors of the call that made it")
-    if node.op.stateful or not all(type(x) is EagerTensor for x in node.outputs):
+    if node.op.stateful or not TENSORS.issuperset(map(type, node.outputs)):
         raise Untraceable(f"what {node.op.title} gives depends on more than its operands")
     out: Any = tuple([number[id(x)] for x in node.outputs])
     return node.op, tuple([number[id(x)] for x in node.inputs]), node.params, out if node.op.multi else out[0]

@@ -2,9 +2,9 @@
 
 `FunctionTape` records what a function does with its arguments, variables and random draws. `TracedFunction` makes a
 trace of it: arguments become placeholders, variables handles, all else constants. The trace is lowered like a graph,
-when the function is called again. From then on a call costs what a session's run costs, and gives the same bits as the
-function. While tapes record, another program gives the results of all ops, too, and the tapes are told of these
-(`engine.closed.call_record`).
+when the function is called again, or at once where ops were put off (`engine.core.lazy_tensor`). From then on a call
+costs what a session's run costs, and gives the same bits as the function. While tapes record, another program gives the
+results of all ops, too, and the tapes are told of these (`engine.closed.call_record`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from engine.core.composite import Composite
 from engine.core.eager import EagerTensor, wrap
 from engine.core.function_tape import Again, FunctionTape
 from engine.core.instantiate import in_trace, instantiate
+from engine.core.lazy_tensor import TENSORS, fulfil
 from engine.core.op import Node
 from engine.core.tape import active, unrecorded
 from engine.core.trace import Trace
@@ -66,11 +67,11 @@ class TracedFunction:
         self._composites = {i: x for i, x in enumerate(leaves) if isinstance(x, Composite)}
         for i, x in self._composites.items():
             (leaves[i],) = x.components()
-            if type(leaves[i]) is not EagerTensor or not tape.knows(leaves[i]):
+            if type(leaves[i]) not in TENSORS or not tape.knows(leaves[i]):
                 raise Untraceable(f"it returns a {type(x).__name__} that depends on nothing")
-        self._places = [i for i, x in enumerate(leaves) if type(x) is EagerTensor and tape.knows(x)]
-        ends = [*[leaves[i] for i in self._places], *new.values()]
-        self._repeat_needed(tape, of, ends)
+        self._places = [i for i, x in enumerate(leaves) if type(x) in TENSORS and tape.knows(x)]
+        self.ends = [leaves[i] for i in self._places]
+        self._repeat_needed(tape, of, [*self.ends, *new.values()])
         self._outputs = [of[id(leaves[i])] for i in self._places]
         self._structure = nest.map_structure(lambda x: None, result)
         self._leaves = [None if i in self._places else x for i, x in enumerate(leaves)]
@@ -169,13 +170,20 @@ class TracedFunction:
             raise
 
     def _result(self, arguments: Sequence[EagerTensor], drawn: list[Any]) -> Any:
-        if self._alone is None:
-            self._alone = self._closed(self._length, self._outputs)
-        found = self._alone.execute([*[x._array for x in arguments], *drawn])
         leaves = list(self._leaves)
-        for i, array in zip(self._places, found, strict=True):
+        for i, array in zip(self._places, self._run(arguments, drawn), strict=True):
             leaves[i] = self._composites[i].rebuilt([array]) if i in self._composites else EagerTensor(array)
         return self._packed(leaves)
+
+    def _run(self, arguments: Sequence[EagerTensor], drawn: Sequence[Any]) -> Sequence[Any]:
+        if self._alone is None:
+            self._alone = self._closed(self._length, self._outputs)
+        return self._alone.execute([*[x._array for x in arguments], *drawn])
+
+    def fulfil(self, arguments: Sequence[EagerTensor], drawn: Sequence[Any]) -> None:
+        """Run the call that was recorded, for what it gives."""
+        for x, array in zip(self.ends, self._run(arguments, drawn), strict=True):
+            fulfil(x, array)
 
     def _under_tapes(self, arguments: Sequence[EagerTensor], drawn: list[Any]) -> Any:
         """The same, told to the tapes that record this thread."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import operator
 import sys
+import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn, Self
@@ -147,32 +148,14 @@ class EagerTensor(InMemory):
         return self._array.shape
 
     def _enter(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Results:
-        # Written out for one and two operands: each line here is paid for by every eager op.
-        arrays: Any
-        if len(inputs) == 1:
-            arrays = (self._array,)
-            known = arrays[0].dtype in op.accepted
-        elif len(inputs) == 2 and type(inputs[0]) is type(inputs[1]) is EagerTensor:
-            a, b = inputs[0]._array, inputs[1]._array
-            arrays = (a, b)
-            known = (a.dtype, b.dtype) in op.accepted
-        elif len(inputs) == 2 and type(inputs[0]) is EagerTensor and type(inputs[1]) is np.ndarray:
-            # a shape, mostly
-            arrays = (self._array, inputs[1])
-            known = (arrays[0].dtype, arrays[1].dtype) in op.accepted
-        elif _WITH_DTYPE.issuperset(map(type, inputs)):
-            arrays = _arrays(inputs)
-            known = tuple([a.dtype for a in arrays]) in op.accepted
-        elif _EAGER_OR_PLAIN.issuperset(map(type, inputs)):
-            arrays, known = _arrays(inputs), False
-        else:
-            return super()._enter(op, inputs, params)
-        return _applied(op, inputs, arrays, params, known)
+        if _EAGER_OR_PLAIN.issuperset(map(type, inputs)):
+            return _applied_now(op, inputs, params)
+        return super()._enter(op, inputs, params)
 
     def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Results:
         inputs = _operands(op, inputs)
         try:
-            return _applied(op, inputs, _arrays(inputs), params, False)
+            return _applied_now(op, inputs, params)
         except DTypeError:
             # conditions may be meant as such
             for kinds in ("iufc", "biufc"):
@@ -212,7 +195,7 @@ class EagerTensor(InMemory):
         """The shape, as users see it."""
         if active.function is not None:
             active.function.measured.append(self)
-        return TensorShape(self._array.shape)
+        return TensorShape(self._shape)
 
     def __iter__(self) -> Iterator[Any]:
         if not self._array.ndim:
@@ -251,12 +234,11 @@ class EagerTensor(InMemory):
 
 
 LEAVES.add(EagerTensor)
-_WITH_DTYPE = frozenset({EagerTensor, np.ndarray})
-_EAGER_OR_PLAIN = _WITH_DTYPE | {tuple}
+_EAGER_OR_PLAIN = frozenset({EagerTensor, np.ndarray, tuple})
 """Types of operands that are what kernels take, or hold it."""
 
 
-def _arrays(inputs: tuple[Any, ...]) -> list[Any]:
+def arrays_of(inputs: tuple[Any, ...]) -> list[Any]:
     """Operands as kernels take them."""
     return [x._array if isinstance(x, EagerTensor) else x for x in inputs]
 
@@ -305,22 +287,28 @@ class Reference:
         return f"<Reference to {self._referent!r}>"
 
 
-def _applied(
-    op: Op, inputs: tuple[Any, ...], arrays: Sequence[Any], params: dict[str, Any], known: bool
-) -> EagerTensor | tuple[EagerTensor, ...]:
-    """Run the kernel, wrap the result, let tapes record; `known` says whether these dtypes are all that matters."""
+def _applied_now(op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
     if active.instead is not None and (replaced := active.instead(op, inputs, params)) is not None:
         return replaced
-    if not known:
-        accept(op, arrays, params)
-    try:
-        result = op.kernel(*arrays, **params) if params else op.kernel(*arrays)
-    except Exception as error:
-        raise explained(error, op, arrays, params) from error
+    return _applied(op, inputs, arrays_of(inputs), params)
+
+
+def _applied(op: Op, inputs: tuple[Any, ...], arrays: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Run the kernel, wrap the result, let tapes record."""
+    accept(op, arrays, params)
+    result = computed(op, arrays, params)
     out = tuple([EagerTensor(a) for a in result]) if op.multi else EagerTensor(result)
     if active.tapes:
         record(op, inputs, params, out)
     return out
+
+
+def computed(op: Op, arrays: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Run the kernel; an error says what is wrong with the op's arguments."""
+    try:
+        return op.kernel(*arrays, **params)
+    except Exception as error:
+        raise explained(error, op, arrays, params) from error
 
 
 _MOST_ACCEPTED = 4096
@@ -368,7 +356,7 @@ def abstract_operand(x: Any) -> Aval:
 def _operands(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Operands with Python numbers given the dtype of the first tensor among them; other raw data stay raw."""
     tensors = [x for x in inputs if isinstance(x, EagerTensor)]
-    dtype = min(tensors, key=lambda x: x.is_weak)._array.dtype
+    dtype = min(tensors, key=lambda x: x.is_weak).dtype.numpy
     # NumPy's double is a float, but beside integers and conditions it means itself
     numbers = (int,) if dtype.kind in "iu" else (int, float, complex)
     themselves: Any = np.generic if dtype.kind == "b" else ()
@@ -398,14 +386,6 @@ def _raise_explained(error: Exception, op: Op, arrays: Sequence[Any], params: di
     raise explained(error, op, arrays, params) from error
 
 
-def _called_with_one(kernel: Callable[..., Any], x: Any) -> Any:
-    return kernel(x)
-
-
-def _called_with_two(kernel: Callable[..., Any], x: Any, y: Any) -> Any:
-    return kernel(x, y)
-
-
 def _called(kernel: Callable[..., Any], *operands: Any, **params: Any) -> Any:
     return kernel(*operands, **params)
 
@@ -415,31 +395,36 @@ in_c: Any = extension("engine.core._eager")[0]
 if in_c:
     Tape.values_by_address = in_c.Tracked
     helpers = accept, _raise_explained, record_nondifferentiable, EagerTensor._enter, NOTHING
-    callers = _called_with_one, _called_with_two, _called
+    callers = lambda kernel, x: kernel(x), lambda kernel, x, y: kernel(x, y), _called
     in_c.setup(EagerTensor, Value, Op, Tape, Recording, active, *helpers, *callers)
     in_c.setup_memory(TUNING.pool_bytes)
 
 
+_pausing: list[Any] = [threading.Lock(), 0]
+
+
 @contextmanager
 def applied_in_python() -> Iterator[None]:
-    """Inside, Python applies ops, so that what stands in this module can be replaced."""
-    before = in_c.pause(True) if in_c else False
+    """While any thread is inside, Python applies ops, so that what stands in this module can be replaced."""
+    _paused_by(1)
     try:
         yield
     finally:
+        _paused_by(-1)
+
+
+def _paused_by(more: int) -> None:
+    with _pausing[0]:
+        _pausing[1] += more
         if in_c:
-            in_c.pause(before)
+            in_c.pause(_pausing[1] > 0)
 
 
 wrap: Callable[[Any], EagerTensor] = in_c.wrap if in_c else EagerTensor
 """The tensor of an array."""
 
 
-def _called_as_it_is(function: Callable[..., Any], *arguments: Any) -> Any:
-    return function(*arguments)
-
-
-in_own_memory: Callable[..., Any] = in_c.in_own_memory if in_c else _called_as_it_is
+in_own_memory: Callable[..., Any] = in_c.in_own_memory if in_c else _called
 """``in_own_memory(function, *arguments)``: call it while large arrays get memory that is used again.
 
 A program that runs for the first time makes an array for each step. Mapping new pages for each takes longer than

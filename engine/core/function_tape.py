@@ -37,6 +37,8 @@ class FunctionTape(Tape):
         Random draws, and what gives the arrays of the next run's.
     draws : bool
         Whether it draws random numbers, in branches and loops, too.
+    before : dict
+        ``id(variable) -> (variable, tensor)`` that it held before the function assigned to it.
     current : dict
         ``id(variable) -> value`` that a variable has now.
     written : dict
@@ -69,29 +71,11 @@ class FunctionTape(Tape):
         Records beside it, and fills `seen`.
     """
 
-    __slots__ = (
-        "composites",
-        "current",
-        "drawn",
-        "draws",
-        "has_variables",
-        "is_asked",
-        "looked_at",
-        "made_variables",
-        "measured",
-        "opened",
-        "reads",
-        "refusal",
-        "seen",
-        "unrolled",
-        "witness",
-        "written",
-    )
-
     def __init__(self) -> None:
         super().__init__(watch_accessed_variables=False)
         self.reads: dict[int, tuple[Any, Any]] = {}
         self.drawn: list[tuple[Sequence[Any], Again]] = []
+        self.before: dict[int, Any] = {}
         self.current: dict[int, Any] = {}
         self.written: dict[int, Any] = {}
         self.made_variables = self.has_variables = self.draws = False
@@ -125,7 +109,7 @@ class FunctionTape(Tape):
     def forget(self) -> None:
         """Let go of what was recorded, and of what variables were given."""
         super().forget()
-        self.reads, self.current, self.written = {}, {}, {}
+        self.reads, self.before, self.current, self.written = {}, {}, {}, {}
         self.drawn, self.looked_at, self.measured, self.composites = [], [], [], {}
         self.seen = self.witness.nondifferentiable = Seen()
 
@@ -166,6 +150,11 @@ class FunctionTape(Tape):
                 "`if self.v is None: self.v = tf.Variable(...)`"
             )
         self.made_variables = True
+
+    def put_back(self) -> None:
+        """Give variables what they held before the function assigned to them."""
+        for variable, tensor in self.before.values():
+            variable._tensor = tensor
 
     def draw(self, values: Sequence[Any], again: Again) -> None:
         """Note `values` that are other ones each time the function runs."""

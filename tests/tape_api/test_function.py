@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import functools
 import gc
 import itertools
 import threading
@@ -13,13 +14,16 @@ import numpy as np
 import pytest
 
 import tape_api as tf
+from engine.core import lazy_tensor
 from tests.tapes import gradient_in, watching
 
 RNG = np.random.default_rng(7)
 
 
-@pytest.fixture(autouse=True)
-def as_programs() -> Any:
+@pytest.fixture(autouse=True, params=[lazy_tensor.LARGE, 0])
+def as_programs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What a function does when it is recorded is done at once, or put off: no result depends on it."""
+    monkeypatch.setattr(lazy_tensor, "LARGE", request.param)
     yield
     tf.config.run_functions_eagerly(False)
 
@@ -501,6 +505,36 @@ def test_an_error_leaves_variables_as_they_were() -> None:
     with pytest.raises(tf.errors.InvalidArgumentError):
         step(x, tf.constant(2))
     assert float(v) == 4.0
+
+
+@pytest.mark.parametrize("index", [0, 999])
+def test_a_first_call_that_fails_has_assigned_what_python_has(index: int) -> None:
+    found = []
+    for wrap in (lambda f: f, tf.function):
+        v, x = tf.Variable(np.zeros((300, 300))), tf.constant(numbers(300, 300, dtype=np.float64))
+
+        def step(x: Any, i: Any, v: Any = v) -> Any:
+            v.assign(tf.tanh(x @ x))
+            y = tf.gather(v @ x, i)
+            if index:
+                return y
+            raise KeyError
+
+        with pytest.raises((KeyError, tf.errors.InvalidArgumentError)) as caught:
+            wrap(step)(x, tf.constant(index))
+        found.append((caught.type, str(caught.value), np.array_equal(v.numpy(), np.tanh(x @ x))))
+    assert found[0] == found[1] and found[1][2]
+
+
+def test_a_first_call_computes_large_things_by_its_program() -> None:
+    def gradient(x: Any) -> Any:
+        tape, y = watching((x,), lambda: tf.reduce_sum(functools.reduce(lambda y, _: tf.sin(y) @ x, range(8), x)))
+        kinds.append(type(y))
+        return tape.gradient(y, x)
+
+    x, function, kinds = tf.constant(numbers(300, 300)), tf.function(gradient), []
+    found = [f(x).numpy().tobytes() for f in (function, function, gradient)]
+    assert kinds == [lazy_tensor.LazyTensor, type(x)] and len(set(found)) == 1
 
 
 def test_an_optimizer_is_told_another_rate() -> None:

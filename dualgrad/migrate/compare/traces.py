@@ -163,10 +163,10 @@ def tracing(events: list[Event] | None = None, draws: Draws | None = None) -> It
             operands, made = hashes[: len(hashes) - count], hashes[len(hashes) - count :]
             events.append(Event(op.name, op.type, operands, made, user_site(3), kept, list(op.args)))
 
-    def traced(usual: Any, op: Op, inputs: Any, arrays: Any, params: dict[str, Any], known: bool) -> Any:
+    def traced(usual: Any, op: Op, inputs: Any, arrays: Any, params: dict[str, Any]) -> Any:
         if draws is not None:
             arrays = draws.operands_for(op, arrays)
-        out = usual(op, inputs, arrays, params, known)
+        out = usual(op, inputs, arrays, params)
         note(op, arrays, [x._array for x in (out if op.multi else (out,))])
         return out
 
