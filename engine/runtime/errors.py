@@ -57,12 +57,13 @@ class ShapeError(InvalidArgumentError):
 class NotKnownYet(ShapeError):
     """A graph is built with something that only a run can know: a shape, or the contents of an argument.
 
-    ``needs`` is the value whose contents are asked for; None if it is a shape.
+    ``needs`` is the value whose contents are asked for; None if it is a shape. ``shape`` is what is known all the same
+    of the shape of the result.
     """
 
-    def __init__(self, message: str, needs: Any = None) -> None:
+    def __init__(self, message: str, needs: Any = None, shape: Any = None) -> None:
         super().__init__(message)
-        self.needs = needs
+        self.needs, self.shape = needs, shape
 
 
 class IndexOutOfRangeError(InvalidArgumentError, IndexError):
