@@ -38,7 +38,7 @@ REFUSED = {
         "def own_save(sess):\n    return saver.export_meta_graph('m')\n"
         + TAIL
         + "    print(sess.run(y, {x: data}))\n    p = own_save(sess)\n",
-        "it does something with the graph itself",
+        "'Saver' object has no attribute 'export_meta_graph'",
     ),
     "a graph that is written": (
         X + TAIL + "    print(sess.run(y, {x: data}))\ntf.train.write_graph(tf.get_default_graph(), '.', 'g')\n",

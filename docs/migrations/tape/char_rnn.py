@@ -26,7 +26,8 @@ optimizer = tf.compat.v1.train.AdamOptimizer(learning_rate=lr)
 
 
 def assign_lr(new_lr):
-    return lr.assign(tf.convert_to_tensor(new_lr, tf.float32)).read_value()  # line 23
+    lr.assign(tf.convert_to_tensor(new_lr, tf.float32))  # line 23
+    return lr.read_value()
 
 
 def train_op(input_data, targets, initial_c, initial_h):

@@ -31,9 +31,9 @@ def compute_infer_and_2_more(user_batch, item_batch):
     embd_user_2 = tf.gather(embd_user, user_batch)  # line 32
     embd_item_2 = tf.gather(embd_item, item_batch)  # line 33
     infer = tf.reduce_sum(embd_user_2 * embd_item_2, axis=-1)  # line 34
-    infer_2 = infer + bias_global  # line 35
-    infer_3 = infer_2 + tf.gather(embd_bias_user, user_batch)  # line 36
-    return embd_user_2, embd_item_2, infer_3 + tf.gather(embd_bias_item, item_batch)  # line 37
+    infer = infer + bias_global  # line 35
+    infer = infer + tf.gather(embd_bias_user, user_batch)  # line 36
+    return embd_user_2, embd_item_2, infer + tf.gather(embd_bias_item, item_batch)  # line 37
 
 
 def train_op(user_batch, item_batch, rate_batch):
@@ -50,7 +50,8 @@ def train_op(user_batch, item_batch, rate_batch):
 
 def compute_infer(user_batch, item_batch):
     user_batch, item_batch = [tf.convert_to_tensor(x, tf.int32) for x in (user_batch, item_batch)]
-    return compute_infer_and_2_more(user_batch, item_batch)[2]
+    _, _, infer = compute_infer_and_2_more(user_batch, item_batch)
+    return infer
 
 
 def shuffled(samples, size):

@@ -19,8 +19,8 @@ variables = [weights[0], biases[0], weights[1], biases[1], weights[2], biases[2]
 
 def net_u(tf_2, tf_3):
     H = 2.0 * (tf.concat([tf_2, tf_3], -1) - [-1.0, 0.0]) / [2.0, 1.0] - 1.0  # line 24
-    H_2 = tf.tanh(tf.matmul(tf.tanh(tf.matmul(H, weights[0]) + biases[0]), weights[1]) + biases[1])  # line 26
-    return tf.matmul(H_2, weights[2]) + biases[2]
+    H = tf.tanh(tf.matmul(tf.tanh(tf.matmul(H, weights[0]) + biases[0]), weights[1]) + biases[1])  # line 26
+    return tf.matmul(H, weights[2]) + biases[2]
 
 
 def compute_u_pred(x_u_tf, t_u_tf):
@@ -36,11 +36,11 @@ def compute_loss(x_u_tf, t_u_tf, u_tf, x_f_tf, t_f_tf):
             tape_2.watch(t_f_tf)
             tape_2.watch(x_f_tf)
             u_pred = compute_u_pred(x_u_tf, t_u_tf)
-            add_5 = net_u(x_f_tf, t_f_tf)
-        d_t_f_tf = tape_2.gradient(add_5, t_f_tf)  # line 32
-        d_x_f_tf = tape_2.gradient(add_5, x_f_tf)  # line 33
+            u = net_u(x_f_tf, t_f_tf)
+        d_t_f_tf = tape_2.gradient(u, t_f_tf)  # line 32
+        d_x_f_tf = tape_2.gradient(u, x_f_tf)  # line 33
     d_x_f_tf_2 = tape.gradient(d_x_f_tf, x_f_tf)  # line 34
-    f_pred = d_t_f_tf + add_5 * d_x_f_tf - 0.05 * d_x_f_tf_2  # line 35
+    f_pred = d_t_f_tf + u * d_x_f_tf - 0.05 * d_x_f_tf_2  # line 35
     return tf.reduce_mean(tf.square(u_tf - u_pred)) + tf.reduce_mean(tf.square(f_pred))
 
 
@@ -55,11 +55,11 @@ def run_minimize(x_u_tf, t_u_tf, u_tf, x_f_tf, t_f_tf, **callbacks):
             with tf.GradientTape(persistent=True) as tape_2:
                 tape_2.watch(t_f_tf)
                 tape_2.watch(x_f_tf)
-                add_5 = net_u(x_f_tf, t_f_tf)
-            d_t_f_tf = tape_2.gradient(add_5, t_f_tf)  # line 32
-            d_x_f_tf = tape_2.gradient(add_5, x_f_tf)  # line 33
+                u = net_u(x_f_tf, t_f_tf)
+            d_t_f_tf = tape_2.gradient(u, t_f_tf)  # line 32
+            d_x_f_tf = tape_2.gradient(u, x_f_tf)  # line 33
         d_x_f_tf_2 = tape.gradient(d_x_f_tf, x_f_tf)  # line 34
-        f_pred = d_t_f_tf + add_5 * d_x_f_tf - 0.05 * d_x_f_tf_2  # line 35
+        f_pred = d_t_f_tf + u * d_x_f_tf - 0.05 * d_x_f_tf_2  # line 35
         return tf.reduce_mean(tf.square(u_tf - u_pred)) + tf.reduce_mean(tf.square(f_pred))
 
     minimize(loss, variables, method="L-BFGS-B",

@@ -27,9 +27,9 @@ def compute_content_loss_and_style_loss(content_features, gram1, gram2):
     content_loss = 5.0 * tf.reduce_mean(tf.square(image_net_conv2 - content_features))  # line 40
     flat = tf.reshape(image_net_conv1, [-1, 6])  # line 26
     l2_loss = tf.nn.l2_loss(tf.matmul(tf.transpose(flat), flat) / tf.cast(tf.size(flat), tf.float32) - gram1)  # line 41
-    flat_2 = tf.reshape(image_net_conv2, [-1, 8])  # line 26
-    return (content_loss, l2_loss + tf.nn.l2_loss(tf.matmul(tf.transpose(flat_2), flat_2)  # line 41
-                                                  / tf.cast(tf.size(flat_2), tf.float32) - gram2))
+    flat = tf.reshape(image_net_conv2, [-1, 8])  # line 26
+    return (content_loss, l2_loss + tf.nn.l2_loss(tf.matmul(tf.transpose(flat), flat)  # line 41
+                                                  / tf.cast(tf.size(flat), tf.float32) - gram2))
 
 
 def compute_tv_loss():
@@ -38,15 +38,16 @@ def compute_tv_loss():
 
 
 def compute_given_content(given):
-    return compute_given_net_conv1_and_given_content(tf.convert_to_tensor(given, tf.float32))[1]
+    _, given_content = compute_given_net_conv1_and_given_content(tf.convert_to_tensor(given, tf.float32))
+    return given_content
 
 
 def compute_given_gram1_and_given_gram2(given):
     given_net_conv1, given_content = compute_given_net_conv1_and_given_content(tf.convert_to_tensor(given, tf.float32))
     flat = tf.reshape(given_net_conv1, [-1, 6])  # line 26
     given_gram1 = tf.matmul(tf.transpose(flat), flat) / tf.cast(tf.size(flat), tf.float32)  # line 27
-    flat_2 = tf.reshape(given_content, [-1, 8])  # line 26
-    return given_gram1, tf.matmul(tf.transpose(flat_2), flat_2) / tf.cast(tf.size(flat_2), tf.float32)  # line 27
+    flat = tf.reshape(given_content, [-1, 8])  # line 26
+    return given_gram1, tf.matmul(tf.transpose(flat), flat) / tf.cast(tf.size(flat), tf.float32)  # line 27
 
 
 def train_step(content_features, gram1, gram2):

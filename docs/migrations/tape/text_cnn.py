@@ -18,27 +18,26 @@ optimizer = tf.compat.v1.train.AdamOptimizer(learning_rate=0.01)
 global_step = tf.Variable(0, trainable=False)  # line 71
 
 
-def train_op(cnn_input_x, cnn_input_y):
-    cnn_input_x = tf.convert_to_tensor(cnn_input_x, tf.int32)
-    cnn_input_y = tf.convert_to_tensor(cnn_input_y, tf.float32)
+def train_op(input_x, input_y):
+    input_x, input_y = tf.convert_to_tensor(input_x, tf.int32), tf.convert_to_tensor(input_y, tf.float32)
     with tf.GradientTape() as tape:
-        cnn_embedded_chars = tf.gather(embedding_W, cnn_input_x)  # line 20
-        cnn_embedded_chars_expanded = tf.expand_dims(cnn_embedded_chars, axis=-1)  # line 21
-        conv = tf.nn.conv2d(cnn_embedded_chars_expanded, conv_maxpool_2_W, strides=1, padding="VALID")  # line 29
+        embedded_chars = tf.gather(embedding_W, input_x)  # line 20
+        embedded_chars_expanded = tf.expand_dims(embedded_chars, axis=-1)  # line 21
+        conv = tf.nn.conv2d(embedded_chars_expanded, conv_maxpool_2_W, strides=1, padding="VALID")  # line 29
         h = tf.nn.relu(tf.nn.bias_add(conv, conv_maxpool_2_b))  # line 30
         pooled = tf.nn.max_pool2d(h, ksize=[11, 1], strides=1, padding="VALID")  # line 31
-        conv_2 = tf.nn.conv2d(cnn_embedded_chars_expanded, conv_maxpool_3_W, strides=1, padding="VALID")  # line 29
-        h_2 = tf.nn.relu(tf.nn.bias_add(conv_2, conv_maxpool_3_b))  # line 30
-        pooled_2 = tf.nn.max_pool2d(h_2, ksize=[10, 1], strides=1, padding="VALID")  # line 31
-        cnn_h_pool = tf.concat([pooled, pooled_2], -1)  # line 37
-        cnn_h_pool_flat = tf.reshape(cnn_h_pool, [-1, 12])  # line 38
+        conv = tf.nn.conv2d(embedded_chars_expanded, conv_maxpool_3_W, strides=1, padding="VALID")  # line 29
+        h = tf.nn.relu(tf.nn.bias_add(conv, conv_maxpool_3_b))  # line 30
+        pooled_2 = tf.nn.max_pool2d(h, ksize=[10, 1], strides=1, padding="VALID")  # line 31
+        h_pool = tf.concat([pooled, pooled_2], -1)  # line 37
+        h_pool_flat = tf.reshape(h_pool, [-1, 12])  # line 38
         l2_loss = 0.0 + tf.nn.l2_loss(output_W)  # line 43
-        l2_loss_2 = l2_loss + tf.nn.l2_loss(output_b)  # line 44
-        cnn_scores = tf.compat.v1.nn.xw_plus_b(cnn_h_pool_flat, output_W, output_b)  # line 45
-        cnn_predictions = tf.argmax(cnn_scores, axis=-1)  # line 46
-        losses = tf.nn.softmax_cross_entropy_with_logits(tf.stop_gradient(cnn_input_y), cnn_scores)  # line 49
-        cnn_loss = tf.reduce_mean(losses) + 0.01 * l2_loss_2  # line 50
-    correct_predictions = tf.equal(cnn_predictions, tf.argmax(cnn_input_y, axis=-1))  # line 53
+        l2_loss = l2_loss + tf.nn.l2_loss(output_b)  # line 44
+        scores = tf.compat.v1.nn.xw_plus_b(h_pool_flat, output_W, output_b)  # line 45
+        predictions = tf.argmax(scores, axis=-1)  # line 46
+        losses = tf.nn.softmax_cross_entropy_with_logits(tf.stop_gradient(input_y), scores)  # line 49
+        cnn_loss = tf.reduce_mean(losses) + 0.01 * l2_loss  # line 50
+    correct_predictions = tf.equal(predictions, tf.argmax(input_y, axis=-1))  # line 53
     optimizer.apply_gradients(zip(tape.gradient(cnn_loss, variables), variables), global_step=global_step)  # line 73
     return global_step.read_value(), cnn_loss, tf.reduce_mean(tf.cast(correct_predictions, tf.float32))
 
@@ -54,6 +53,6 @@ def batch_iter(x, y, batch_size, num_epochs):
 if __name__ == "__main__":
     for x_batch, y_batch in batch_iter(x_train, y_train, 24, 5):
         feed_dict = {"input_x": x_batch, "input_y": y_batch}
-        step, loss, accuracy = [x.numpy() for x in train_op(feed_dict["input_x"], feed_dict["input_y"])]
+        step, loss, accuracy = [x.numpy() for x in train_op(**feed_dict)]
         if step % 5 == 0:
             print("step {}, loss {:.3f}, acc {:.3f}".format(step, loss, accuracy))

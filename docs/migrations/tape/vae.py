@@ -27,23 +27,23 @@ def train_op(x, noise):
     x, noise = [tf.convert_to_tensor(x, tf.float32) for x in (x, noise)]
     with tf.GradientTape() as tape:
         h = tf.matmul(x, encoder_h0_w) + encoder_h0_b  # line 17
-        h_2 = tf.matmul(tf.nn.elu(h), encoder_h1_w) + encoder_h1_b
-        tanh = tf.tanh(h_2)  # line 18
-        mu = tf.matmul(tanh, encoder_mean_w) + encoder_mean_b  # line 17
-        h_3 = tf.matmul(tanh, encoder_stddev_w) + encoder_stddev_b
-        sigma = 1e-06 + tf.nn.softplus(h_3)  # line 26
+        h = tf.matmul(tf.nn.elu(h), encoder_h1_w) + encoder_h1_b
+        h = tf.tanh(h)  # line 18
+        mu = tf.matmul(h, encoder_mean_w) + encoder_mean_b  # line 17
+        h = tf.matmul(h, encoder_stddev_w) + encoder_stddev_b
+        sigma = 1e-06 + tf.nn.softplus(h)  # line 26
         z = mu + sigma * noise  # line 39
-        h_4 = tf.matmul(z, decoder_h0_w) + decoder_h0_b  # line 17
-        h_5 = tf.matmul(tf.tanh(h_4), decoder_y_w) + decoder_y_b
-        y = tf.clip_by_value(tf.sigmoid(h_5), 1e-08, 1.0)  # line 40
+        h = tf.matmul(z, decoder_h0_w) + decoder_h0_b  # line 17
+        h = tf.matmul(tf.tanh(h), decoder_y_w) + decoder_y_b
+        y = tf.clip_by_value(tf.sigmoid(h), 1e-08, 1.0)  # line 40
         marginal_likelihood = tf.reduce_mean(tf.reduce_sum(x * tf.math.log(y) + (1.0 - x)  # line 41
                                                            * tf.math.log(1.0 - y), axis=-1))
         KL_divergence = (0.5 * tf.reduce_sum(tf.square(mu) + tf.square(sigma)  # line 42
                                              - tf.math.log(1e-08 + tf.square(sigma)) - 1.0, axis=-1))
-        KL_divergence_2 = tf.reduce_mean(KL_divergence)
-        loss = KL_divergence_2 - marginal_likelihood  # line 43
+        KL_divergence = tf.reduce_mean(KL_divergence)
+        loss = KL_divergence - marginal_likelihood  # line 43
     optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))  # line 44
-    return loss, marginal_likelihood, KL_divergence_2
+    return loss, marginal_likelihood, KL_divergence
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def node_of(call: Draw) -> Any:
 
 
 def by_fans(code: ast.expr) -> ast.expr:
-    """What a variable starts with, by the initializer that says its bounds where these follow from the shape."""
+    """The first value of a variable, by the initializer that says its bounds where these follow from the shape."""
     shape = getattr(code, "args", [None])[0]
     if not isinstance(shape, ast.List) or not all(isinstance(n, ast.Constant) for n in shape.elts):
         return code
