@@ -201,7 +201,7 @@ def model_from_config(host: Any, config: Mapping[str, Any], custom_objects: Mapp
     with custom_object_scope(custom_objects or {}):
         made = deserialized(_as_ours(config))
     if not isinstance(made, Model):
-        raise InvalidArgumentError(f"the configuration describes {made!r}, which is no model")
+        raise DataLossError(f"the configuration describes {made!r}, which is no model")
     return made
 
 
