@@ -169,16 +169,14 @@ def order_of_sums(count: int, params: dict[str, Any]) -> list[int]:
     return [*range(start, count), *reversed(range(carries, start)), *range(carries)]
 
 
-def _empty_sum_filled(x: Any, steps: Any) -> Operand | None:
-    return number_like(x, number=-0.0 if aval_of(steps).size else 0.0) if x.dtype.is_floating else None
-
-
 empty_sum = nondifferentiable(
     "empty_sum",
     lambda x, steps: np.negative(np.zeros(x.shape, x.dtype)) if steps.size else np.zeros(x.shape, x.dtype),
     abstract=lambda x, steps: Aval(x.shape, x.dtype),
     batch=like_first,
-    specialize=_empty_sum_filled,
+    specialize=lambda x, steps: (
+        number_like(x, number=-0.0 if aval_of(steps).size else 0.0) if x.dtype.is_floating else None
+    ),
     args=("x", "steps"),
     doc="""What a sum over steps starts with, like `x`: -0.0, to which the first summand adds without a change.
 

@@ -68,9 +68,10 @@ def reverse(
     kept = {id(s) for s in sources}
     nodes = with_powers(nodes, sources, stop)
     path, live = live_path(nodes, kept, {id(v) for v in stop})
-    in_rows = _gathered_sources(path, kept) if sparse else frozenset()
     # what is read from a variable adds to the variable's cotangent, use by use: it matters not how often it was read
     reads = {id(n.outputs[0]): id(n.inputs[0]) for n in path if n.op is read_variable and id(n.outputs[0]) not in kept}
+    # cotangents of sources may consist of rows, and of what is read from a source that is a variable
+    in_rows = kept | {read for read, variable in reads.items() if variable in kept} if sparse else frozenset()
     accumulate = _accumulate_pairs if pairwise else _accumulate
     cotangents: dict[int, Any] = {}
     for value, seed in [(v, _plain(s) if raw else s) for v, s in seeds if id(v) in live]:
@@ -121,11 +122,6 @@ def reverse(
 def _of_many(rule: Rule, each: Callable[[int], Any], i: int, ct: Any) -> Rule:
     """The rule of operand i of many, which knows what it gives for `ct`."""
     return lambda c, *rest, **params: each(i) if c is ct else rule(c, *rest, **params)
-
-
-def _gathered_sources(path: Sequence[Node], sources: set[int]) -> set[int]:
-    """The values whose cotangent may consist of rows: sources, and what is read from a source that is a variable."""
-    return sources | {id(n.outputs[0]) for n in path if n.op is read_variable and id(n.inputs[0]) in sources}
 
 
 def _rows(ct: Any, operands: Sequence[Any], node: Node) -> IndexedSlices | None:

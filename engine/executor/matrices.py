@@ -191,7 +191,8 @@ def _outer_sum(recorder: Writer, *operands: Any, aval: Any, turned: Sequence[tup
         for k, (left, right) in enumerate(turned)
     ]
     forms = {tuple([(x.shape, x.strides) for x in pair]) for pair in pairs}
-    opaque_if(not 0 < real.size <= _LARGEST_OUTER or not all(_is_outer(real.dtype, *form) for form in forms))
+    opaque_if(not 0 < real.size <= _LARGEST_OUTER or not all(is_outer(real.dtype, *form) for form in forms))
+    opaque_if(any(by_dot(left[0], right[0]) and not dots_alike(real.dtype, left, right) for left, right in forms))
     if start:
         out: Any = recorder.elementwise((f"copy_{real.itemsize}",), refs[:1], real)
     else:
@@ -201,11 +202,6 @@ def _outer_sum(recorder: Writer, *operands: Any, aval: Any, turned: Sequence[tup
         loop = f"add_outers_{real.dtype.char}_{len(some) // 2}"
         recorder.add(core_row((loop,), [*some, out.ref], (*[1] * len(some), 2), real.shape))
     return out
-
-
-def _is_outer(dtype: np.dtype, left: tuple[Any, Any], right: tuple[Any, Any]) -> bool:
-    """Whether a product of two matrices, as the kernel makes it, is that of their elements plus 0."""
-    return is_outer(dtype, left, right) and (not by_dot(left[0], right[0]) or dots_alike(dtype, left, right))
 
 
 def _turned(x: Ref, turn: bool) -> Ref:

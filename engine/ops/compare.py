@@ -106,11 +106,6 @@ def _keep_chosen_kernel(x: Any, chosen: Any, *, fixed: bool) -> Operand:
     return scalar(out)
 
 
-def _is_full(x: Aval, chosen: Aval) -> bool:
-    """Whether the result has the shape of `x`."""
-    return x.shape == broadcast_shapes("keep_chosen", x.shape, chosen.shape)
-
-
 def zero_of(x: Any) -> Array:
     """The number 0 in the dtype of `x`."""
     return dtype_of(x).numpy.type(0)
@@ -133,7 +128,9 @@ keep_chosen = general(
     sparsity=ELEMENTWISE,
     selects=True,
     elementwise=True,
-    layout=lambda avals, params: Layout.VIEW if _is_full(*avals) else Layout.ANY,
+    layout=lambda a, params: (
+        Layout.VIEW if a[0].shape == broadcast_shapes("keep_chosen", a[0].shape, a[1].shape) else Layout.ANY
+    ),
     shares=(),
     doc="""`x`, but zero where it is NaN and `chosen` is zero (`engine.derivatives.strong_zeros`).
 

@@ -129,14 +129,12 @@ def structure_of_array(array: Any) -> Structure | None:
     if not array.size or array.dtype.kind != "f":
         return None
     first = array.flat[0]
-    if first != array.flat[-1] or (any(array.strides) and not _is_everywhere(first, array)):
+    spread = any(array.strides)  # zeros have signs
+    if first != array.flat[-1] or (
+        spread and ((array != first).any() or (np.signbit(array) != np.signbit(first)).any())
+    ):
         return None
     return Fill(first.item())
-
-
-def _is_everywhere(number: Any, array: Any) -> bool:
-    """Whether all elements are the same number, to the bit: zeros have signs."""
-    return bool((array == number).all() and (np.signbit(array) == np.signbit(number)).all())
 
 
 def structure_of_result(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any], out: Aval) -> Structure | None:
