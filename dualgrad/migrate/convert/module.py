@@ -331,7 +331,8 @@ class Module:
 
     def _constant(self, x: Any, value: ast.expr, origin: Origin | None = None) -> ast.expr:
         """The name of a constant that is made at the top."""
-        source = ast.unparse(origin.code) if origin is not None and self._origins.made_by(x) == "" else ""
+        explicit = self._origins is None or bool(self._origins.made_by(x))
+        source = "" if origin is None or explicit else ast.unparse(origin.code)
         name = self.scope.free(f"{source}_constant" if source.isidentifier() else self.names.tensor(x))
         self._code[id(x)] = self.constants[x.name] = name
         self.top.append(Statement(ast.Assign([ast.Name(name, ast.Store())], value), OpItem(0, node=x.node)))
