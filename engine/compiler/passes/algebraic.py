@@ -129,10 +129,9 @@ def structure_of_array(array: Any) -> Structure | None:
     if not array.size or array.dtype.kind != "f":
         return None
     first = array.flat[0]
-    spread = any(array.strides)  # zeros have signs
-    if first != array.flat[-1] or (
-        spread and ((array != first).any() or (np.signbit(array) != np.signbit(first)).any())
-    ):
+    shown = array if any(array.strides) else first
+    # zeros have signs
+    if first != array.flat[-1] or (shown != first).any() or (np.signbit(shown) != np.signbit(first)).any():
         return None
     return Fill(first.item())
 
