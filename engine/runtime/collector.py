@@ -13,23 +13,16 @@ def uncollected(function: Callable[..., R], *arguments: Any, **options: Any) -> 
     """The result of a function while no cycles are looked for; whatever interrupts it, they are looked for afterwards.
 
     Building a graph or a program of many nodes makes objects that all stay. Each time their number has grown by a
-    quarter, the collector looks at all of them: in large graphs that is half of the time, and finds nothing. So they
-    join the oldest objects at the end, which it looks at last, without having been looked at as the youngest.
+    quarter, the collector looks at all of them: in large graphs that is half of the time, and finds nothing.
     """
     if not gc.isenabled():
         return function(*arguments, **options)
-    frozen = gc.get_freeze_count()
     # twice: an interrupt may come within `finally` (`engine.runtime.commit`)
     try:
         try:
             gc.disable()
             return function(*arguments, **options)
         finally:
-            if not frozen:
-                gc.freeze()
-                gc.unfreeze()
             gc.enable()
     finally:
-        if not frozen:
-            gc.unfreeze()
         gc.enable()
