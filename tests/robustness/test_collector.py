@@ -28,16 +28,6 @@ def test_it_is_put_off_and_given_back(enabled: bool) -> None:
     assert gc.isenabled() is enabled
 
 
-@pytest.mark.parametrize("frozen", [False, True])
-def test_what_was_made_is_among_the_oldest(frozen: bool) -> None:
-    (gc.freeze if frozen else gc.unfreeze)()
-    made = uncollected(lambda: [[i] for i in range(1000)])
-    oldest = {id(x) for x in gc.get_objects(2)}
-    held = gc.get_freeze_count()
-    gc.freeze()  # as it is for all tests
-    assert (all(id(x) in oldest for x in made), held > 1000) == (not frozen, frozen)
-
-
 @pytest.mark.parametrize("opcodes", [False, True])
 def test_interrupts_give_it_back(opcodes: bool) -> None:
     places = 0
