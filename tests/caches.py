@@ -103,7 +103,7 @@ OTHERS: dict[str, dict[str, str]] = {
         "dualgrad/autograph/conversion.py": "_OPERATORS",
         "dualgrad/frontend/namespace.py": "_MADE",
         "dualgrad/keras/host.py": "_classes _functions",
-        "engine/core/sparsity.py": "_broadcasts",
+        "engine/core/sparsity.py": "_broadcasts _counted",
         "engine/executor/staged.py": "tables",
         "engine/derivatives/powers.py": "_made",
         "graph_api/keras/sessions.py": "_sessions",
@@ -132,6 +132,7 @@ OTHERS: dict[str, dict[str, str]] = {
         "engine/executor/refs.py": "core_dims",
         "engine/executor/vocabulary.py": "_small_loop dots_alike is_outer",
         "engine/runtime/blas.py": "threads_wanted multiplies_in_place openblas thread_count",
+        "engine/runtime/commit.py": "_unwarned",
         "engine/runtime/machine.py": "memory",
     },
     "filled when modules are imported, or by the user": {
@@ -172,7 +173,7 @@ OTHERS: dict[str, dict[str, str]] = {
         "tape_api/cluster.py": "_jobs",
         "tape_api/functions/function.py": "_streams",
         "tape_api/random.py": "calls counters",
-        "tape_api/legacy/train.py": "_global_step",
+        "tape_api/train.py": "_global_step",
         "tape_api/legacy/version1_sessions.py": "_collections",
     },
 }

@@ -88,8 +88,8 @@ def blocks_of(
 
 def gives_arrays(ends: Sequence[Any]) -> bool:
     """Whether derivatives come as arrays: nobody records how they are computed, and they are not for a graph."""
-    there = (EagerTensor, Variable)
-    return not active.tapes and all(isinstance(x, there) and not isinstance(x, Symbol) for x in ends)
+    there, alike = (EagerTensor, Variable), set(map(type, ends)) == {EagerTensor}
+    return not active.tapes and (alike or all(isinstance(x, there) and not isinstance(x, Symbol) for x in ends))
 
 
 def _renumbered(closed: ClosedFunction, path: Path, structure: Structure) -> ClosedFunction:

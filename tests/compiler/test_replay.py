@@ -253,7 +253,7 @@ ALTERNATING: Table = {
         lambda i: taped(values(i, 6), lambda x: tf.boolean_mask(x * x, np.roll([1, 1, 0, 0, 1, 0], i) > 0))
     ),
     "rows found by where": lambda: (
-        lambda i: taped(values(i, 8), lambda x: tf.reduce_sum(tf.gather_nd(x, tf.where(x > 0)) ** 3))
+        lambda i: taped(values(i, 8), lambda x: tf.reduce_sum(tf.gather_nd(x + 1, tf.where(x > 0)) ** 3))
     ),
     "segments": lambda: (
         lambda i: taped(

@@ -42,9 +42,9 @@ def contents_asked() -> AbstractContextManager[list[Any]]:
 def deferred_calls() -> AbstractContextManager[list[Any]]:
     """The calls that were put off until a rank or a shape is known."""
 
-    def noted(found: list[Any], before: Any, call: Call, given: Any) -> bool:
+    def noted(found: list[Any], before: Any, call: Call, *rest: Any) -> bool:
         found.append(call)
-        return before(call, given)
+        return before(call, *rest)
 
     return _noting(Call, "tried", noted)
 

@@ -1,7 +1,6 @@
 """The command line itself: its help, where it writes to, and what shells complete."""
 
 import shutil
-import signal
 import subprocess
 from pathlib import Path
 
@@ -68,7 +67,10 @@ def test_convert_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_an_interrupt_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("dualgrad.migrate.explain.main", lambda given: signal.raise_signal(signal.SIGINT))
+    def interrupted(given: list[str]) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dualgrad.migrate.explain.main", interrupted)
     assert main(["explain", "integer"]) == 130
     assert capsys.readouterr().err == "\ndualgrad explain: interrupted\n"
 

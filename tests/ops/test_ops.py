@@ -357,13 +357,13 @@ def test_batched_seeds(row: Row, dtype: str) -> None:
     symbols = dict(zip(fed, placeholders(trace, [inputs[i] for i in fed]), strict=True))
     symbolic = differentiable(row.apply(*[symbols.get(i, a) for i, a in enumerate(inputs)]))
     seeds = placeholders(trace, cts)
-    with batch_level() as level:
+    with batch_level() as other:
         in_graph = reverse(
             trace.nodes,
-            [(o, Batched(s, level)) for o, s in zip(symbolic, seeds, strict=True)],
+            [(o, Batched(s, other)) for o, s in zip(symbolic, seeds, strict=True)],
             [symbols[i] for i in wrt],
         )
-        fetches = [None if v is None else unbatch(v, level, BATCH) for v in in_graph]
+        fetches = [None if v is None else unbatch(v, other, BATCH) for v in in_graph]
         expected = [None if v is None else unbatch(v, level, BATCH) for v in pulled]
     feeds = [*((symbols[i], inputs[i]) for i in fed), *zip(seeds, cts, strict=True)]
     assert_same_bits(interpret(trace, feeds, fetches), expected)

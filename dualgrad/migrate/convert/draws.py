@@ -59,7 +59,7 @@ def node_of(call: Draw) -> Any:
 
 def by_fans(code: ast.expr) -> ast.expr:
     """The first value of a variable, by the initializer that says its bounds where these follow from the shape."""
-    shape = getattr(code, "args", [None])[0]
+    shape = next(iter(getattr(code, "args", ())), None)
     if not isinstance(shape, ast.List) or not all(isinstance(n, ast.Constant) for n in shape.elts):
         return code
     assert isinstance(code, ast.Call)
