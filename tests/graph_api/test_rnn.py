@@ -36,7 +36,7 @@ def test_an_lstm_against_numpy() -> None:
     assert (kernel.name, bias.name) == ("rnn/basic_lstm_cell/kernel:0", "rnn/basic_lstm_cell/bias:0")
     found, last, k, b = run([outputs, state, kernel, bias], {x: xs})
     expected, c = lstm(xs, k, b, 4)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(last.c, c, rtol=1e-12)
     np.testing.assert_array_equal(last.h, found[:, -1])
 
