@@ -370,6 +370,12 @@ def test_stretches_are_put_where_sorting_puts_them(seed: int) -> None:
         np.testing.assert_equal(one, other)
 
 
+def test_an_index_that_only_begins_and_ends_in_place() -> None:
+    order, x = [0, 2, 1, 4, 3, 5], np.arange(1.0, 7.0)
+    found: Any = on_tape(lambda tf, x: tf.gather(x, order) ** 2, x, format="csr")
+    np.testing.assert_array_equal(found[0].toarray(), 2 * x[order][:, None] * np.eye(6)[order])
+
+
 def test_columns_of_zeros_beside_others() -> None:
     fn = lambda tf, x: tf.concat([tf.exp(x[:3]) * tf.reduce_sum(x[:3]), x[:2] ** 2], 0)  # noqa: E731
     x = np.arange(1.0, 6.0)

@@ -42,7 +42,7 @@ MUTANTS = (
         "engine/core/sparsity.py",
         "bool((index[1:] > index[:-1]).all())",
         "True",
-        (PLANS + "test_targets_fall_into_parts", PLANS + "test_columns_of_zeros_beside_others"),
+        (PLANS + "test_an_index_that_only_begins_and_ends_in_place",),
     ),
     Mutant(
         "what is subtracted is added",
