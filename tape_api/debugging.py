@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -45,8 +44,9 @@ assert_greater_equal = _comparison("assert_greater_equal", np.greater_equal, ">=
 
 
 def assert_near(
-    x: Any, y: Any, rtol: float | None = None, atol: float | None = None, message: str | None = None, **_: Any
-) -> None:
+    x: Any, y: Any, rtol: float | None = None, atol: float | None = None, message: str | None = None,
+    summarize: int = 3, name: str | None = None,
+) -> None:  # fmt: skip
     """Raise InvalidArgumentError unless ``abs(x - y) <= atol + rtol * abs(y)``; by default ten times the epsilon."""
     a = convert_to_tensor(x)
     b = convert_to_tensor(y, dtype_hint=a.dtype)
@@ -55,13 +55,13 @@ def assert_near(
     if not np.all(np.abs(a.numpy() - b.numpy()) <= atol + rtol * np.abs(b.numpy())):
         raise InvalidArgumentError(
             f"{message or ''}\nx and y not equal to tolerance rtol = {rtol}, atol = {atol}\n"
-            f"x: {tensor_text(a.numpy())}\ny: {tensor_text(b.numpy())}"
+            f"x: {tensor_text(a.numpy(), summarize)}\ny: {tensor_text(b.numpy(), summarize)}"
         )
 
 
 def _signed(name: str, compared: Callable[..., None], words: str) -> Callable[..., None]:
-    def check(x: Any, message: str | None = None, **_: Any) -> None:
-        compared(x, 0, message)
+    def check(x: Any, message: str | None = None, summarize: int = 3, name: str | None = None) -> None:
+        compared(x, 0, message, summarize)
 
     return named(check, name, f"Raise InvalidArgumentError unless all elements are {words}.")
 
@@ -92,26 +92,25 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
         raise InvalidArgumentError(f"Expected '{condition}' to be true. Summarized data: {shown}")
 
 
-def _old(check: Callable[..., None]) -> Callable[..., None]:
-    """An assertion with TensorFlow 1's arguments: `data` comes before the message."""
-    operands = [
-        p.name
-        for p in inspect.signature(check).parameters.values()
-        if p.default is p.empty and p.kind is not p.VAR_KEYWORD
-    ]
-    words = (*operands, "data", "summarize", "message", "name")
+def _old(check: Callable[..., None], single: bool = False) -> Callable[..., None]:
+    """An assertion of two operands, or a single one, with TensorFlow 1's arguments: `data` before the message."""
 
-    def old(*args: Any, **kwargs: Any) -> None:
-        check(**{k: x for k, x in (*zip(words, args), *kwargs.items()) if k not in ("data", "summarize")})  # noqa: B905
+    def of_two(x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: Any = None) -> None:
+        check(x, y, message, summarize or 3)
 
-    return named(old, check.__name__, check.__doc__)
+    def of_one(x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: Any = None) -> None:
+        check(x, message, summarize or 3)
+
+    return named(of_one if single else of_two, check.__name__, check.__doc__)
 
 
-old_assert_equal, old_assert_none_equal, old_assert_rank = map(_old, (assert_equal, assert_none_equal, assert_rank))
-old_assert_greater, old_assert_less, old_assert_positive = map(_old, (assert_greater, assert_less, assert_positive))
-old_assert_greater_equal, old_assert_less_equal = _old(assert_greater_equal), _old(assert_less_equal)
-old_assert_non_negative, old_assert_non_positive = _old(assert_non_negative), _old(assert_non_positive)
-old_assert_negative, old_assert_rank_at_least = _old(assert_negative), _old(assert_rank_at_least)
+old_assert_equal, old_assert_none_equal, old_assert_less = map(_old, (assert_equal, assert_none_equal, assert_less))
+old_assert_greater, old_assert_greater_equal = map(_old, (assert_greater, assert_greater_equal))
+old_assert_less_equal = _old(assert_less_equal)
+old_assert_rank = _old(lambda x, rank, message, _: assert_rank(x, rank, message))
+old_assert_rank_at_least = _old(lambda x, rank, message, _: assert_rank_at_least(x, rank, message))
+old_assert_positive, old_assert_negative = [_old(f, True) for f in (assert_positive, assert_negative)]
+old_assert_non_positive, old_assert_non_negative = [_old(f, True) for f in (assert_non_positive, assert_non_negative)]
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Operand:

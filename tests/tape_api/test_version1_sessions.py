@@ -77,8 +77,12 @@ def test_small_things(capsys: pytest.CaptureFixture[str]) -> None:
     assert v1.Print(tf.constant(1.0), ["x"]).numpy() == 1.0 and "x" in capsys.readouterr().err
     assert [x.numpy() for x in v1.tuple([tf.constant(1.0), 2])] == [1.0, 2]
     v1.assert_equal(1, 1, None, 3)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="did not hold"):
-        v1.assert_equal(1, 2)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"x > y did not hold.\nx: \[-7 -7 -7 -7 -7 -7 -7\]"):
+        v1.assert_positive([-7] * 7, None, 7)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"x == y did not hold.\nx: \[1 1 1 1 1 1 1\]"):
+        v1.assert_equal([1] * 7, 2, None, 7)
+    with pytest.raises(TypeError):
+        v1.assert_positive(1, anything=1)
     v1.Assert(True, ["x"])
     with pytest.raises(tf.errors.InvalidArgumentError, match="Summarized data"):
         v1.Assert(False, ["x"])
