@@ -15,6 +15,11 @@ def _shown(tensor: Any) -> str:
     return f"Tensor {name}" if name else "Tensor"
 
 
+def _taken(tf: Any, x: Any) -> Any:
+    """A sparse tensor itself, of anything else a tensor."""
+    return x if isinstance(x, tf.SparseTensor) else tf.convert_to_tensor(x)
+
+
 def assert_rank_in(
     tf: Any, x: Any, ranks: Any, data: Any = None, summarize: Any = None, message: str | None = None,
     name: str | None = None,
@@ -26,7 +31,7 @@ def assert_rank_in(
     >>> import tape_api as tf
     >>> tf.debugging.assert_rank_in(tf.zeros([2, 3]), (1, 2))
     """
-    tensor = x if isinstance(x, tf.SparseTensor) else tf.convert_to_tensor(x)
+    tensor = _taken(tf, x)
     text = f"{message + ' ' if message else ''}{_shown(tensor)} must have rank in {tuple(ranks)}."
     shape = tensor.shape
     if shape.ndims is None:
@@ -65,7 +70,7 @@ def assert_shapes(
             checks.append(tf.debugging.Assert(tf.equal(size, other), [f"{prefix}{text}", tf.shape(tensor)]))
 
     for x, wanted in shapes.items() if isinstance(shapes, dict) else shapes:
-        tensor = x if isinstance(x, tf.SparseTensor) else tf.convert_to_tensor(x)
+        tensor = _taken(tf, x)
         symbols = list(wanted) if isinstance(wanted, (tuple, list, str)) else [wanted]
         open_front = bool(symbols) and symbols[0] in (Ellipsis, "*")
         symbols = symbols[1:] if open_front else symbols
@@ -99,7 +104,7 @@ def assert_type(
     tf: Any, tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None
 ) -> Operation | None:
     """Raise a TypeError unless `tensor` is of the dtype."""
-    tensor, wanted = tensor if isinstance(tensor, tf.SparseTensor) else tf.convert_to_tensor(tensor), as_dtype(tf_type)
+    tensor, wanted = _taken(tf, tensor), as_dtype(tf_type)
     if tensor.dtype is not wanted:
         raise TypeError(f"{message or ''} {_shown(tensor)} must be of type {wanted!r}; got {tensor.dtype!r}")
     return tf.no_op(name=name or "statically_determined_correct_type")

@@ -230,7 +230,6 @@ def test_the_page_of_kinks_says_what_libraries_give(library: str, monkeypatch: p
     pytest.importorskip(library)
     monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "docs"))
     kinks = importlib.import_module("kinks")
-    said = kinks.kept().get(kinks.installed(library))
-    if said is None:
+    if (said := kinks.kept().get(kinks.installed(library))) is None:
         pytest.skip(f"the page does not tell of {kinks.installed(library)}")
     assert kinks.column(library) == said
