@@ -88,15 +88,13 @@ dualgrad.extras.mnist | compat.v1.examples.tutorials.mnist.input_data compat.v1.
 tape_api.sparse | sparse
 tape_api.sparse:SparseTensor | SparseTensor
 tape_api.string_parts: | strings.* | split bytes_split
-tape_api.ragged: | RaggedTensor
-tape_api.ragged: | strings.* | unicode_decode unicode_encode
+tape_api.ragged: | RaggedTensor strings.unicode_decode strings.unicode_encode
 tape_api.ragged | ragged
 tape_api.lookup | lookup
 # ---- TensorFlow 1's eager mode
 tape_api.legacy.contrib_eager | contrib.eager compat.v1.contrib.eager
 tape_api.legacy.old_layers | layers compat.v1.layers
-dualgrad.extras.ctc_functions: | edit_distance
-dualgrad.extras.ctc_functions: | nn.* | ctc_loss ctc_greedy_decoder
+dualgrad.extras.ctc_functions: | edit_distance nn.ctc_loss nn.ctc_greedy_decoder
 tape_api.sampled_losses: | nn.* | nce_loss sampled_softmax_loss
 """)
 

@@ -331,7 +331,6 @@ def _operation(name: str, config: Mapping[str, Any]) -> Any:
         return lambda x, key: x[tuple(key) if isinstance(key, list) else key]
     function = getattr(tf.keras.ops, word) if word in dir(tf.keras.ops) else None
     taken = () if function is None else inspect.signature(function).parameters
-    first = [config["subscripts"]] if word == "einsum" else []
     given = {"multiples" if word == "tile" else k: v for k, v in config.items() if k not in ("name", "subscripts")}
     given = {key: value for key, value in given.items() if value is not None and (value or key in taken)}
     if function is None or not set(given) <= set(taken):
@@ -339,7 +338,14 @@ def _operation(name: str, config: Mapping[str, Any]) -> Any:
         raise InvalidArgumentError(
             f"load_model: the model has the op {name} between its layers, and keras.ops.{word}({shown}) is not here"
         )
-    return lambda *x, **more: function(*first, *x, **given, **{k: v for k, v in more.items() if v is not None})
+
+    def called(*x: Any, **more: Any) -> Any:
+        named = given | {k: v for k, v in more.items() if v is not None}
+        if any(isinstance(n, int) and 8 * abs(n) > limits.most_bytes_of(0) for n in nest.flatten([x, named])):
+            raise InvalidArgumentError(f"load_model: the op {name} counts further than {limits.VARIABLE} lets it")
+        return function(*([config["subscripts"]] if word == "einsum" else []), *x, **named)
+
+    return called
 
 
 def _accepted(kind: Any, config: Any) -> Any:

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -67,10 +68,7 @@ def test_convert_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_an_interrupt_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def interrupted(given: list[str]) -> int:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("dualgrad.migrate.explain.main", interrupted)
+    monkeypatch.setattr("dualgrad.migrate.explain.main", mock.Mock(side_effect=KeyboardInterrupt))
     assert main(["explain", "integer"]) == 130
     assert capsys.readouterr().err == "\ndualgrad explain: interrupted\n"
 

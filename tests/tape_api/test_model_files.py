@@ -361,7 +361,8 @@ def test_ops_between_layers() -> None:
         ("Add", {}, table), ("Tile", {"repeats": [2, 1]}), ("Reshape", {"newshape": [-1]}),
     )  # fmt: skip
     np.testing.assert_array_equal(model(np.arange(6, dtype="f").reshape(2, 3)), 2 * [11.0, 16.0])
-    for op, words in ((("Hypot", {}, 1.0), "ops.hypot"), (("Cross", {"axisa": -1}, 1.0), "axisa=-1")):
+    huge = ("OneHot", {"num_classes": 10**9}), "op OneHot counts further"
+    for op, words in ((("Hypot", {}, 1.0), "ops.hypot"), (("Cross", {"axisa": -1}, 1.0), "axisa=-1"), huge):
         with pytest.raises(InvalidArgumentError, match=words):
             in_a_row(op)
 
