@@ -13,7 +13,12 @@ Change = Callable[[Any], Any]
 
 
 def cardinality(dataset: Any) -> Operand:
-    """The number of elements; see `Dataset.cardinality`."""
+    """The number of elements; see `Dataset.cardinality`.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    """
     return dataset.cardinality()
 
 
@@ -29,7 +34,16 @@ def map_and_batch(
     drop_remainder: bool = False,
     num_parallel_calls: Any = None,
 ) -> Change:
-    """`map`, then `batch`."""
+    """`map`, then `batch`.
+
+    Parameters
+    ----------
+    map_func : callable
+    batch_size : int
+    num_parallel_batches, num_parallel_calls
+        Have no effect.
+    drop_remainder : bool
+    """
     return lambda dataset: dataset.map(map_func).batch(batch_size, drop_remainder)
 
 

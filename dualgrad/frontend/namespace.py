@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
+from dualgrad.frontend.docstrings import describe
 from dualgrad.frontend.rows import found, loaded
 from engine.runtime.collector import uncollected
 
@@ -165,7 +166,9 @@ def offer(module: ModuleType, path: str, beside: str = "") -> dict[str, Waiting]
         if name in waiting:
             value = _load(front_end, waiting[name])
             _tell_where(value, front_end, f"{path}.{name}")
-            if isinstance(value, ModuleType) and not value.__name__.startswith("engine."):
+            if not isinstance(value, ModuleType):
+                describe(value)
+            elif not value.__name__.startswith("engine."):
                 offer(value, f"{path}.{name}")
         elif name == "__all__":
             # `from ... import *` asks for it: all names, those that wait too
@@ -184,9 +187,12 @@ def offer(module: ModuleType, path: str, beside: str = "") -> dict[str, Waiting]
     content.setdefault("__dir__", lambda: listing(module))
     content["__waiting__"] = waiting
     content["__beside__"] = beside
+    offered = content.get("__all__", ())
     for name, inner in list(content.items()):
         # the modules that it is made of say what is missing in them, too
         is_part = isinstance(inner, ModuleType) and inner.__name__ == f"{module.__name__}.{name}"
+        if name in offered or (getattr(inner, "__module__", "") == module.__name__ and not name.startswith("_")):
+            describe(inner)
         if is_part and "__getattr__" not in vars(inner):
             offer(inner, f"{path}.{name}")
     return waiting

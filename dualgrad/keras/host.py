@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, nullcontext
 from types import FunctionType, ModuleType
 from typing import Any, ClassVar
 
+from dualgrad.frontend.docstrings import describe
 from dualgrad.keras.configs import ours
 from dualgrad.keras.symbolic import Symbols
 from engine.core.operands import Operand, Operation
@@ -186,6 +187,7 @@ class Host:
             body = {"host": self, "__doc__": shared.__doc__, "__module__": self._module_of(shared)}
             above = [b for b in bases if b is not object and b not in shared.__mro__]
             made = self._classes[shared] = type(shared)(shared.__name__, (shared, *above), body)
+            describe(made)
             ours(made)
         return made
 
@@ -200,6 +202,7 @@ class Host:
                 form = self.lifted(function, function.__name__)
             else:
                 form = function
+            describe(form)
             if form is not function:
                 form.__module__ = self._module_of(function)
             self._functions[function] = form
