@@ -6,12 +6,14 @@ A `RaggedTensor` is handed to tables and layers of vocabularies, or made a tenso
 from __future__ import annotations
 
 import codecs
+import math
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import chain, pairwise, repeat
 from typing import Any
 
 import numpy as np
 
+from dualgrad.extras.ops.host import row_places
 from engine.core.detach import looked_at
 from engine.core.dtypes import DType, as_dtype, float32, int32, int64, string
 from engine.core.tensor_shape import TensorShape
@@ -130,8 +132,7 @@ class RaggedTensor:
         """For each of the innermost values its place in the tensor that holds all rows, and that tensor's shape."""
         lengths = np.diff(self._splits)
         ends = [len(self), int(lengths.max(initial=0))]
-        within = np.arange(int(self._splits[-1])) - np.repeat(self._splits[:-1], lengths)
-        places = np.stack([np.repeat(np.arange(len(self)), lengths), within], 1)
+        places = row_places(lengths)
         if not isinstance(self.values, RaggedTensor):
             return places, ends
         inner, more = self.values._places()
@@ -267,7 +268,7 @@ def _errors(name: str, errors: str) -> None:
         raise InvalidArgumentError(f"{name}: `errors` must be 'strict', 'replace' or 'ignore', got {errors!r}")
 
 
-def _points(text: bytes, codec: str, errors: str, replacement: int, control: bool) -> list[int]:
+def _points(text: bytes, codec: str, errors: str, replacement: int) -> list[int]:
     """The code points of a string."""
     points: list[int] = []
     while text:
@@ -280,8 +281,25 @@ def _points(text: bytes, codec: str, errors: str, replacement: int, control: boo
             points += map(ord, text[: error.start].decode(codec))
             points += [replacement] * (errors == "replace")
             text = text[error.end :]
-    # control characters are those below U+0020 and from U+007F to U+009F
-    return [replacement if control and (p < 32 or 127 <= p < 160) else p for p in points]
+    return points
+
+
+def _all_points(texts: list[bytes], codec: str, errors: str, replacement: int) -> tuple[list[int], np.ndarray]:
+    """How many code points each string has, and those of all strings."""
+    try:
+        decoded = list(map(bytes.decode, texts, repeat(codec)))
+        return list(map(len, decoded)), np.frombuffer("".join(decoded).encode("utf-32-le", "surrogatepass"), "<i4")
+    except UnicodeDecodeError:
+        rows = [_points(text, codec, errors, replacement) for text in texts]
+        return list(map(len, rows)), np.fromiter(chain.from_iterable(rows), np.int32)
+
+
+def rows_of(values: Any, lengths: Any, shape: tuple[int, ...]) -> RaggedTensor:
+    """What the elements of a tensor of a shape became: rows of these lengths."""
+    made = RaggedTensor(values, np.cumsum([0, *lengths]))
+    for axis in range(len(shape) - 1, 0, -1):
+        made = RaggedTensor(made, np.arange(math.prod(shape[:axis]) + 1) * shape[axis])
+    return made
 
 
 def unicode_decode(
@@ -336,16 +354,13 @@ def unicode_decode(
     if given.dtype is not string:
         raise DTypeError(f"unicode_decode: argument `input` must be of strings, got {given.dtype.name}")
     looked_at(given)
-    texts = np.ravel(given.numpy()).tolist()
-    rows = [_points(text, codec, errors, int(replacement_char), bool(replace_control_characters)) for text in texts]
-    found = tf.constant([p for row in rows for p in row], int32)
-    shape = shape_of(given) or ()
-    if not shape:
-        return found
-    made = RaggedTensor(found, np.cumsum([0, *map(len, rows)]))
-    for size in reversed(shape[1:]):
-        made = RaggedTensor(made, np.arange(0, len(made) + 1, size) if size else np.zeros(1, np.int64))
-    return made
+    replacement = int(replacement_char)
+    lengths, points = _all_points(np.ravel(given.numpy()).tolist(), codec, errors, replacement)
+    if replace_control_characters:
+        # those below U+0020 and from U+007F to U+009F
+        points = np.where((points < 32) | (points >= 127) & (points < 160), replacement, points)
+    found = tf.constant(points, int32)
+    return rows_of(found, lengths, shape_of(given)) if shape_of(given) else found
 
 
 def unicode_encode(

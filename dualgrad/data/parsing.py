@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dualgrad.extras.ops.host import host_op
+from dualgrad.extras.ops.host import host_op, row_places
 from dualgrad.files import columns
 from dualgrad.files.protos import Example, Feature, Features
 from engine.core.aval import Aval, normalize_shape
@@ -129,8 +129,7 @@ def assembled(name: str, feature: Any, counts: np.ndarray, values: Any, many: bo
     """
     dtype, there, count = feature.dtype, np.maximum(counts, 0), len(counts)
     if isinstance(feature, VarLenFeature):
-        places = np.arange(there.sum()) - np.repeat(np.cumsum(there) - there, there)
-        indices = np.stack([np.repeat(np.arange(count), there), places], 1)
+        indices = row_places(there)
         shape = np.array([count, there.max(initial=0)], np.int64)
         return [indices if many else indices[:, 1:], _filled(values, (-1,), dtype), shape if many else shape[1:]]
     inner, default, missing = math.prod(feature.shape), feature.default_value, counts < 0

@@ -198,31 +198,37 @@ def compiled(pattern: bytes, search: bool) -> tuple[re.Pattern[bytes], _Part, bo
     return made, whole, search and bool(reader._scans(list(tree), whole.first))
 
 
-def matcher(name: str, pattern: bytes, x: bytes, search: bool) -> re.Pattern[bytes]:
-    """A pattern ready to be run on a string by an op; InvalidArgumentError if it may take too long.
+def matcher(name: str, pattern: bytes, texts: Sequence[bytes], search: bool) -> re.Pattern[bytes]:
+    """A pattern ready to be run on strings by an op; InvalidArgumentError if one of them may take too long.
 
     If it is a `search`, the pattern is looked for at each place, not at the beginning alone.
 
     Examples
     --------
-    >>> matcher("regex_full_match", b"a+b", b"aab", False).fullmatch(b"aab") is not None
+    >>> matcher("regex_full_match", b"a+b", [b"aab"], False).fullmatch(b"aab") is not None
     True
     """
     made, whole, again = compiled(pattern, search)
-    size, starts = max(len(x), 2), 1
-    if again:
-        # it is tried only where the first byte is right
-        first = bytes(b for b in range(256) if whole.empty or whole.first >> b & 1)
-        starts = max(len(x) - len(x.translate(None, first)), 1)
-    steps = whole.ways * starts * float(size) ** min(whole.degree + 1, 60)
-    if whole.degree == math.inf or steps > (_MOST_CHOICES if whole.ways > 1 or whole.degree else _MOST_STEPS):
-        power = whole.degree + 1 + again
-        growth = "faster than any power" if power == math.inf else f"with the power {power:g}"
-        raise InvalidArgumentError(
-            f"{name}: the pattern {_shown(pattern)} may take too long for a string of {len(x)} bytes: its time can "
-            f"grow {growth} of their number, as repeats or alternatives can match the same text. Let each repeat end "
-            f"before what follows it (`[^<>]*>` in place of `.*>`), or call Python's re yourself (py_function)"
-        )
+    most = _MOST_CHOICES if whole.ways > 1 or whole.degree else _MOST_STEPS
+
+    def is_long(size: int, starts: int) -> bool:
+        steps = whole.ways * max(starts, 1) * float(max(size, 2)) ** min(whole.degree + 1, 60)
+        return whole.degree == math.inf or steps > most
+
+    longest = max(map(len, texts), default=0)
+    if not is_long(longest, longest if again else 1):
+        return made
+    # it is tried only where the first byte is right
+    first = bytes(b for b in range(256) if whole.empty or whole.first >> b & 1)
+    for x in texts:
+        if is_long(len(x), len(x) - len(x.translate(None, first)) if again else 1):
+            power = whole.degree + 1 + again
+            growth = "faster than any power" if power == math.inf else f"with the power {power:g}"
+            raise InvalidArgumentError(
+                f"{name}: the pattern {_shown(pattern)} may take too long for a string of {len(x)} bytes: its time can "
+                f"grow {growth} of their number, as repeats or alternatives can match the same text. Let each repeat "
+                f"end before what follows it (`[^<>]*>` in place of `.*>`), or call Python's re yourself (py_function)"
+            )
     return made
 
 

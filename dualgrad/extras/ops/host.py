@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from engine.core.batching import BatchRule
 from engine.core.kinds import nondifferentiable
 from engine.core.op import Op
+
+
+def row_places(lengths: np.ndarray) -> np.ndarray:
+    """The row of each element of rows of these lengths, and its place in the row, shape (elements, 2)."""
+    begins = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return np.stack([np.repeat(np.arange(len(lengths)), lengths), np.arange(len(begins)) - begins], 1)
 
 
 def host_op(
