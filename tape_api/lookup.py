@@ -50,6 +50,7 @@ class _Lookup(Shown):
 
     key_dtype: DType
     value_dtype: DType
+    _buckets = 0
     name: str | None = None
     _table: Table
 
@@ -86,12 +87,9 @@ class _Lookup(Shown):
     def __getitem__(self, keys: Any) -> Any:
         return self.lookup(keys)
 
-    def _size(self) -> int:
-        return len(self._table.entries)
-
     def size(self, name: str | None = None) -> Operand:
         """How many entries there are, with buckets, as an int64 scalar."""
-        return constant(self._size(), int64)
+        return constant(len(self._table.entries) + self._buckets, int64)
 
 
 class StaticHashTable(_Lookup):
@@ -203,9 +201,6 @@ class StaticVocabularyTable(_Lookup):
             return [first + bucket for bucket in (fingerprints(texts) % count).tolist()]
 
         self._table = Table(entries, None, buckets)
-
-    def _size(self) -> int:
-        return len(self._table.entries) + self._buckets
 
 
 __all__ = [

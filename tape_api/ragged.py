@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dualgrad.extras.ops.host import row_places
+from dualgrad.extras.ops.strings import string_split_op
 from engine.core.detach import looked_at
 from engine.core.dtypes import DType, as_dtype, float32, int32, int64, string
 from engine.core.tensor_shape import TensorShape
@@ -386,32 +387,68 @@ def unicode_encode(
         raise InvalidArgumentError(
             f"unicode_encode: `output_encoding` must be one of {list(_OUTPUTS)}, got {output_encoding!r}"
         )
+    if isinstance(input, RaggedTensor) and len(input.values.shape) > 1:
+        return input.with_values(unicode_encode(input.values, output_encoding, errors, replacement_char))
+    given = input.values if isinstance(input, RaggedTensor) else convert_to_tensor(input, int32)
+    if not given.shape.rank:
+        raise ValueError("input_tensor's rank must be at least 1.")
+    looked_at(given)
+    points, shape = given.numpy().reshape(-1), list(given.shape)[:-1]
+    lengths = np.full(math.prod(shape), given.shape[-1])
     if isinstance(input, RaggedTensor):
-        if isinstance(input.values, RaggedTensor):
-            return input.with_values(unicode_encode(input.values, output_encoding, errors, replacement_char))
-        looked_at(input.values)
-        rows, shape = input.to_list(), [len(input)]
-        if len(input.values.shape) > 1:
-            return input.with_values(unicode_encode(input.values, output_encoding, errors, replacement_char))
-    else:
-        given = convert_to_tensor(input, int32)
-        if not given.shape.rank:
-            raise ValueError("input_tensor's rank must be at least 1.")
-        looked_at(given)
-        shape = list(given.shape)[:-1]
-        rows = given.numpy().reshape(int(np.prod(shape)), -1).tolist()
-    texts = np.empty(len(rows), object)
-    for i, row in enumerate(rows):
-        texts[i] = _text(row, errors, int(replacement_char)).encode(_OUTPUTS[output_encoding])
-    return tf.constant(texts.reshape(shape), string)
-
-
-def _text(points: list[int], errors: str, replacement: int) -> str:
-    valid = [0 <= p < 0x110000 and not 0xD800 <= p < 0xE000 for p in points]
-    if errors == "strict" and not all(valid):
+        shape, lengths = [len(input)], np.diff(input._splits)
+    valid = (points >= 0) & (points < 0xD800) | (points >= 0xE000) & (points < 0x110000)
+    if errors == "strict" and not valid.all():
         raise InvalidArgumentError("unicode_encode: Code point is out of range for Unicode, or is a surrogate.")
-    kept = [p if ok else replacement for p, ok in zip(points, valid, strict=True) if ok or errors == "replace"]
-    return "".join(map(chr, kept))
+    if errors == "replace":
+        points = np.where(valid, points, int(replacement_char))
+    else:
+        points, lengths = points[valid], np.bincount(row_places(lengths)[valid, 0], minlength=len(lengths))
+    text = points.astype("<u4").tobytes().decode("utf-32-le")
+    texts = [text[a:b].encode(_OUTPUTS[output_encoding]) for a, b in pairwise(np.cumsum([0, *lengths]).tolist())]
+    return tf.constant(np.fromiter(texts, object, len(texts)).reshape(shape), string)
+
+
+def _cut(x: Any, sep: bytes, maxsplit: int, any_of: bool) -> Any:
+    if isinstance(x, RaggedTensor):
+        return x.with_flat_values(_cut(x.flat_values, sep, maxsplit, any_of))
+    strings = convert_to_tensor(x)
+    places, values, _ = string_split_op(strings, sep=sep, maxsplit=maxsplit, skip_empty=False, any_of=any_of)
+    shape = shape_of(strings) or ()
+    if shape:
+        looked_at(strings)
+        values = rows_of(values, np.bincount(places.numpy()[:, 0], minlength=math.prod(shape)), shape)
+    return values
+
+
+def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
+    """The parts of strings between `sep` (by default white space), at most ``maxsplit + 1`` of each.
+
+    Parameters
+    ----------
+    input : string tensor, shape (...), or RaggedTensor
+    sep : str, optional
+    maxsplit : int
+    name : str, optional
+
+    Returns
+    -------
+    string tensor, shape (parts,), or RaggedTensor of shape (..., parts)
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> tf.strings.split("a b").numpy()
+    array([b'a', b'b'], dtype=object)
+    >>> tf.strings.split(["a b", "c"])
+    <tf.RaggedTensor [[b'a', b'b'], [b'c']]>
+    """
+    return _cut(input, sep if isinstance(sep, bytes) else (sep or "").encode(), int(maxsplit), False)
+
+
+def bytes_split(input: Any, name: str | None = None) -> Any:
+    """The bytes of strings; see `split`."""
+    return _cut(input, b"", -1, True)
 
 
 __all__ = ["constant"]

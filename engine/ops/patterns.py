@@ -70,8 +70,7 @@ class _Reader:
     def _part(self, op: Any, value: Any, follow: int, long: bool) -> _Part:
         """A part, before what begins with one of the bytes `follow`, and is of any length if it is `long`."""
         if op in (codes.LITERAL, codes.NOT_LITERAL):
-            bit = 1 << value if value < 256 else 0
-            bit = self._bytes(bit)
+            bit = self._bytes(1 << value if value < 256 else 0)
             return _Part(bit if op is codes.LITERAL else _ALL & ~bit, False)
         if op is codes.ANY:
             return _Part(_ALL, False)
@@ -124,12 +123,11 @@ class _Reader:
             begins = part.first | follow if part.empty else part.first
             common |= bool(first & begins)
             first |= begins
-        empty = any(p.empty for p in parts)
         ways = sum(p.ways for p in parts) if common else max(p.ways for p in parts)
         own = 0
         for part in parts:
             own |= part.first
-        return _Part(own, empty, ways, max(p.degree for p in parts), any(p.long for p in parts))
+        return _Part(own, any(p.empty for p in parts), ways, max(p.degree for p in parts), any(p.long for p in parts))
 
     def _repeat(self, least: int, most: int, body: Any, follow: int, long: bool) -> _Part:
         once = self._sequence(body, 0, True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import chain, repeat
 from typing import Any
 
@@ -17,7 +19,6 @@ from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import elementwise_rule, refused
 from engine.core.dtypes import DType, as_dtype, bool_, float32, float64, int32, int64, string
-from engine.core.kinds import nondifferentiable
 from engine.core.op import Op
 from engine.core.operands import Operand, operands
 from engine.core.value import shape_of
@@ -33,37 +34,36 @@ def _strings_only(name: str, avals: Sequence[Aval], names: Sequence[str]) -> Non
             raise DTypeError(f"{name}: argument `{argument}` must be of strings, got {aval}")
 
 
-def _columns(inputs: Sequence[Any]) -> tuple[tuple[int, ...], list[Any]]:
-    """The shape that arrays are broadcast to, and of each a list of its strings, or a vector of its numbers."""
-    arrays = np.broadcast_arrays(*inputs)
-    return arrays[0].shape, [a.ravel().tolist() if a.dtype == object else a.ravel() for a in arrays]
-
-
 def _filled(results: Iterable[Any], shape: tuple[int, ...], dtype: Any = object) -> np.ndarray:
     is_array = isinstance(results, np.ndarray)
     return (results.astype(dtype) if is_array else np.fromiter(results, dtype, math.prod(shape))).reshape(shape)
 
 
 def _elementwise(
-    name: str, type: str, function: Callable[..., Any], result: DType | None, args: tuple[str, ...], doc: str
-) -> Op:
-    """An op whose elements do not depend on each other; the first operand is of strings.
+    type: str, result: DType | None, args: tuple[str, ...] = ("input",)
+) -> Callable[[Callable[..., Iterable[Any]]], Op]:
+    """Make a function an op whose elements do not depend on each other; its first operand, or all, are of strings.
 
-    The function takes the elements of each operand, as `_columns` gives them, and gives the results: what is done for
-    each string is a call of C, which `map` makes. Without a `result`, the parameter `out_type` is the dtype.
+    The function takes a list of the elements of each operand that has strings, a vector of those of others, and gives
+    the results: what is done for each string is a call of C. Without a `result`, the parameter `out_type` is the dtype.
     """
 
-    def kernel(*inputs: Any, **params: Any) -> np.ndarray:
-        shape, columns = _columns(inputs)
-        return _filled(function(*columns, **params), shape, (result or params["out_type"]).numpy)
+    def made(function: Callable[..., Iterable[Any]]) -> Op:
+        name = function.__name__.removesuffix("_op")
 
-    def abstract(*avals: Aval, **params: Any) -> Aval:
-        _strings_only(name.removesuffix("_op"), avals, args[:1])
-        return Aval(broadcast_shapes(name, *[a.shape for a in avals]), result or params["out_type"])
+        @functools.wraps(function)
+        def kernel(*inputs: Any, **params: Any) -> np.ndarray:
+            arrays = np.broadcast_arrays(*inputs)
+            columns = [a.ravel().tolist() if a.dtype == object else a.ravel() for a in arrays]
+            return _filled(function(*columns, **params), arrays[0].shape, (result or params["out_type"]).numpy)
 
-    return nondifferentiable(
-        name, kernel, abstract=abstract, batch=elementwise_rule, type=type, args=args, strict=False, doc=doc
-    )
+        def abstract(*avals: Aval, **params: Any) -> Aval:
+            _strings_only(name, avals, [args[0].strip("*")] * (len(avals) if args[0].startswith("*") else 1))
+            return Aval(broadcast_shapes(name, *[a.shape for a in avals]), result or params["out_type"])
+
+        return host_op(type, abstract, args=args, batch=elementwise_rule)(kernel)
+
+    return made
 
 
 def _together(function: Callable[[Any], Any], texts: Sequence[Any], between: Any = b"\0") -> Iterable[Any]:
@@ -107,49 +107,37 @@ def _encoding(name: str, encoding: Any) -> str:
 # ---- one string at a time --------------------------------------------------------------------------------------------
 
 
-def _lower_text(x: bytes) -> bytes:
-    return x.decode().lower().encode()
+def _in_text(method: Callable[[str], str], x: bytes) -> bytes:
+    return method(x.decode()).encode()
 
 
-def _upper_text(x: bytes) -> bytes:
-    return x.decode().upper().encode()
+@_elementwise("StringLower", string)
+def lower_op(texts: list[bytes], *, encoding: str) -> Iterable[bytes]:
+    """Small letters in place of capitals."""
+    return _together(partial(_in_text, str.lower) if encoding else bytes.lower, texts)
 
 
-lower_op = _elementwise(
-    "lower_op",
-    "StringLower",
-    lambda texts, *, encoding: _together(_lower_text if encoding else bytes.lower, texts),
-    string,
-    ("input",),
-    "Small letters in place of capitals.",
-)
-upper_op = _elementwise(
-    "upper_op",
-    "StringUpper",
-    lambda texts, *, encoding: _together(_upper_text if encoding else bytes.upper, texts),
-    string,
-    ("input",),
-    "Capitals in place of small letters.",
-)
-strip_op = _elementwise(
-    "strip_op",
-    "StringStrip",
-    lambda texts: map(bytes.strip, texts),
-    string,
-    ("input",),
-    "Strings without white space at their ends.",
-)
-length_op = _elementwise(
-    "length_op",
-    "StringLength",
-    lambda texts, *, unit: map(len, _characters(texts, unit)),
-    int32,
-    ("input",),
-    "The lengths of strings.",
-)
+@_elementwise("StringUpper", string)
+def upper_op(texts: list[bytes], *, encoding: str) -> Iterable[bytes]:
+    """Capitals in place of small letters."""
+    return _together(partial(_in_text, str.upper) if encoding else bytes.upper, texts)
 
 
-def _substr(strings: list[bytes], pos: np.ndarray, count: np.ndarray, *, unit: str) -> Iterable[bytes]:
+@_elementwise("StringStrip", string)
+def strip_op(texts: list[bytes]) -> Iterable[bytes]:
+    """Strings without white space at their ends."""
+    return map(bytes.strip, texts)
+
+
+@_elementwise("StringLength", int32)
+def length_op(texts: list[bytes], *, unit: str) -> Iterable[int]:
+    """The lengths of strings."""
+    return map(len, _characters(texts, unit))
+
+
+@_elementwise("Substr", string, args=("input", "pos", "len"))
+def substr_op(strings: list[bytes], pos: np.ndarray, count: np.ndarray, *, unit: str) -> Iterable[bytes]:
+    """Parts of strings."""
     texts = _characters(strings, unit)
     size = np.fromiter(map(len, texts), np.int64, len(texts))
     pos, count = (x.astype(np.int64, casting="same_kind") for x in (pos, count))
@@ -163,26 +151,18 @@ def _substr(strings: list[bytes], pos: np.ndarray, count: np.ndarray, *, unit: s
     return parts if unit == "BYTE" else _together(str.encode, parts, "\0")
 
 
-substr_op = _elementwise("substr_op", "Substr", _substr, string, ("input", "pos", "len"), "Parts of strings.")
-
-
-def _regex_replace(texts: list[bytes], *, pattern: bytes, rewrite: bytes, replace_global: bool) -> Iterable[bytes]:
+@_elementwise("RegexReplace", string)
+def regex_replace_op(texts: list[bytes], *, pattern: bytes, rewrite: bytes, replace_global: bool) -> Iterable[bytes]:
+    """What matches a pattern, replaced."""
     template = re.sub(rb"\\(\d)", rb"\\g<\1>", rewrite)
     replaced = matcher("regex_replace", pattern, texts, True).sub
     return map(replaced, repeat(template), texts, repeat(0 if replace_global else 1))
 
 
-def _regex_full_match(texts: list[bytes], *, pattern: bytes) -> list[bool]:
+@_elementwise("RegexFullMatch", bool_)
+def regex_full_match_op(texts: list[bytes], *, pattern: bytes) -> Iterable[bool]:
+    """Whether strings as a whole match a pattern."""
     return [found is not None for found in map(matcher("regex_full_match", pattern, texts, False).fullmatch, texts)]
-
-
-regex_replace_op = _elementwise(
-    "regex_replace_op", "RegexReplace", _regex_replace, string, ("input",), "What matches a pattern, replaced."
-)
-regex_full_match_op = _elementwise(
-    "regex_full_match_op", "RegexFullMatch", _regex_full_match, bool_, ("input",),
-    "Whether strings as a whole match a pattern.",
-)  # fmt: skip
 
 
 def _decimals(texts: list[bytes], out_type: DType) -> np.ndarray | None:
@@ -201,7 +181,13 @@ def _decimals(texts: list[bytes], out_type: DType) -> np.ndarray | None:
     return None if found.min() <= ends.min or found.max() >= ends.max else found
 
 
-def _numbers(texts: list[bytes], *, out_type: DType) -> np.ndarray:
+@_elementwise("StringToNumber", None)
+def to_number_op(texts: list[bytes], *, out_type: DType) -> np.ndarray:
+    """The numbers that strings stand for."""
+    return _numbers(texts, out_type)
+
+
+def _numbers(texts: list[bytes], out_type: DType) -> np.ndarray:
     is_integer = out_type in (int32, int64)
     if is_integer and len(texts) > 1 and (found := _decimals(texts, out_type)) is not None:
         return found
@@ -212,15 +198,10 @@ def _numbers(texts: list[bytes], *, out_type: DType) -> np.ndarray:
     except (ValueError, OverflowError):
         if len(texts) > 1:
             # the first that stands for none is named
-            return np.concatenate([_numbers([text], out_type=out_type) for text in texts])
+            return np.concatenate([_numbers([text], out_type) for text in texts])
         raise InvalidArgumentError(
             f"StringToNumberOp could not correctly convert string: {texts[0].decode(errors='replace')}"
         ) from None
-
-
-to_number_op = _elementwise(
-    "to_number_op", "StringToNumber", _numbers, None, ("input",), "The numbers that strings stand for."
-)
 
 
 @operands("input")
@@ -370,16 +351,10 @@ def as_string(
 # ---- joining, splitting ----------------------------------------------------------------------------------------------
 
 
-def _join_abstract(*avals: Aval, separator: bytes) -> Aval:
-    _strings_only("join", avals, ["inputs"] * len(avals))
-    return Aval(broadcast_shapes("join", *[a.shape for a in avals]), string)
-
-
-@host_op("StringJoin", _join_abstract, args=("*inputs",), batch=elementwise_rule)
-def join_op(*inputs: Any, separator: bytes) -> np.ndarray:
+@_elementwise("StringJoin", string, args=("*inputs",))
+def join_op(*texts: list[bytes], separator: bytes) -> Iterable[bytes]:
     """Strings one after the other."""
-    shape, columns = _columns(inputs)
-    return _filled(map(separator.join, zip(*columns, strict=True)), shape)
+    return map(separator.join, zip(*texts, strict=True))
 
 
 @operands("*inputs")
@@ -434,14 +409,10 @@ def reduce_join(inputs: Any, axis: Any = None, keepdims: bool = False, separator
     return reduce_join_op(inputs, axes=axes, keepdims=bool(keepdims), separator=_bytes(separator))
 
 
-to_hash_bucket_fast_op = _elementwise(
-    "to_hash_bucket_fast_op",
-    "StringToHashBucketFast",
-    lambda texts, *, num_buckets, out_type: fingerprints(texts) % num_buckets,
-    None,
-    ("input",),
-    "The bucket of each string.",
-)
+@_elementwise("StringToHashBucketFast", int64)
+def to_hash_bucket_fast_op(texts: list[bytes], *, num_buckets: int) -> np.ndarray:
+    """The bucket of each string."""
+    return fingerprints(texts) % num_buckets
 
 
 @operands("input")
@@ -465,7 +436,7 @@ def to_hash_bucket_fast(input: Any, num_buckets: int) -> Operand:
     """
     if num_buckets < 1:
         raise InvalidArgumentError(f"to_hash_bucket_fast: argument `num_buckets` must be at least 1, got {num_buckets}")
-    return to_hash_bucket_fast_op(input, num_buckets=int(num_buckets), out_type=int64)
+    return to_hash_bucket_fast_op(input, num_buckets=int(num_buckets))
 
 
 _BYTES = np.array([bytes([i]) for i in range(256)], object)
