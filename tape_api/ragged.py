@@ -124,10 +124,7 @@ class RaggedTensor:
         rows = [row.numpy() for row in self]
         if rows and len({row.shape for row in rows}) == 1:
             return np.stack(rows)
-        out = np.empty(len(rows), object)
-        for i, row in enumerate(rows):
-            out[i] = row
-        return out
+        return np.fromiter(rows, object, len(rows))
 
     def _places(self) -> tuple[np.ndarray, list[int]]:
         """For each of the innermost values its place in the tensor that holds all rows, and that tensor's shape."""

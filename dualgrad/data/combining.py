@@ -258,6 +258,8 @@ class Concatenated(Stage):
 class Cached(Stage):
     """Elements that are computed once, in the first epoch that comes to its end."""
 
+    keeps_size = True
+
     def __init__(self, source: Stage) -> None:
         self.inputs = (source,)
 
@@ -284,10 +286,6 @@ class Cached(Stage):
                 kept[:] = [seen]
 
         return Stream(Lasting(first))
-
-    def size(self, env: Environment | None = None) -> int:
-        """As many."""
-        return self.inputs[0].size(env)
 
 
 class Sized(Stage):

@@ -70,8 +70,6 @@ def _value(text: bytes, dtype: DType) -> Any:
 
 
 def _abstract(records: Aval, *, dtypes: tuple[DType, ...], **_: Any) -> tuple[Aval, ...]:
-    if records.dtype is not string:
-        raise DTypeError(f"decode_csv: argument `records` must be of strings, got {records}")
     return tuple([Aval(records.shape, dtype) for dtype in dtypes])
 
 
@@ -80,6 +78,7 @@ def _abstract(records: Aval, *, dtypes: tuple[DType, ...], **_: Any) -> tuple[Av
     _abstract,
     args=("records",),
     batch=refused("lines cannot be vectorized; decode them before"),
+    of_strings=True,
     multi=True,
 )
 def decode_csv_op(

@@ -84,9 +84,7 @@ def _values_of(feature: Feature, name: str, dtype: Any) -> list[Any] | None:
 def _filled(values: Any, shape: Any, dtype: Any) -> np.ndarray:
     if dtype is not string:
         return np.array(values, dtype.numpy).reshape(shape)
-    out = np.empty(len(values), object)
-    out[:] = values
-    return out.reshape(shape)
+    return np.fromiter(values, object, len(values)).reshape(shape)
 
 
 Column = tuple[np.ndarray, Any]
@@ -266,12 +264,10 @@ def parse_example(
 
 
 def _decode_abstract(data: Aval, *, dtype: Any, little_endian: bool) -> Aval:
-    if data.dtype is not string:
-        raise DTypeError(f"decode_raw: argument `bytes` must be of strings, got {data}")
     return Aval(None if data.shape is None else (*data.shape, None), dtype)
 
 
-@host_op("DecodeRaw", _decode_abstract, args=("bytes",), batch=elementwise_rule)
+@host_op("DecodeRaw", _decode_abstract, args=("bytes",), batch=elementwise_rule, of_strings=True)
 def decode_raw_op(data: Any, *, dtype: Any, little_endian: bool) -> np.ndarray:
     """Strings as arrays of numbers, along a new last dimension."""
     items = data.ravel().tolist()

@@ -28,12 +28,6 @@ from engine.runtime.errors import DTypeError, InvalidArgumentError, NotKnownYet
 _UNITS = ("BYTE", "UTF8_CHAR")
 
 
-def _strings_only(name: str, avals: Sequence[Aval], names: Sequence[str]) -> None:
-    for aval, argument in zip(avals, names, strict=False):
-        if aval.dtype is not string:
-            raise DTypeError(f"{name}: argument `{argument}` must be of strings, got {aval}")
-
-
 def _filled(results: Iterable[Any], shape: tuple[int, ...], dtype: Any = object) -> np.ndarray:
     is_array = isinstance(results, np.ndarray)
     return (results.astype(dtype) if is_array else np.fromiter(results, dtype, math.prod(shape))).reshape(shape)
@@ -49,8 +43,6 @@ def _elementwise(
     """
 
     def made(function: Callable[..., Iterable[Any]]) -> Op:
-        name = function.__name__.removesuffix("_op")
-
         @functools.wraps(function)
         def kernel(*inputs: Any, **params: Any) -> np.ndarray:
             arrays = np.broadcast_arrays(*inputs)
@@ -58,10 +50,10 @@ def _elementwise(
             return _filled(function(*columns, **params), arrays[0].shape, (result or params["out_type"]).numpy)
 
         def abstract(*avals: Aval, **params: Any) -> Aval:
-            _strings_only(name, avals, [args[0].strip("*")] * (len(avals) if args[0].startswith("*") else 1))
+            name = function.__name__.removesuffix("_op")
             return Aval(broadcast_shapes(name, *[a.shape for a in avals]), result or params["out_type"])
 
-        return host_op(type, abstract, args=args, batch=elementwise_rule)(kernel)
+        return host_op(type, abstract, args=args, batch=elementwise_rule, of_strings=True)(kernel)
 
     return made
 
@@ -370,7 +362,6 @@ def join(inputs: Any, separator: str = "") -> Operand:
 
 
 def _reduce_join_abstract(x: Aval, *, axes: tuple[int, ...], keepdims: bool, separator: bytes) -> Aval:
-    _strings_only("reduce_join", [x], ["inputs"])
     if x.shape is None:
         return Aval(None, string)
     dims = [1 if a in axes else d for a, d in enumerate(x.shape) if keepdims or a not in axes]
@@ -380,7 +371,7 @@ def _reduce_join_abstract(x: Aval, *, axes: tuple[int, ...], keepdims: bool, sep
 _one_by_one = refused("strings cannot be vectorized; treat them before")
 
 
-@host_op("ReduceJoin", _reduce_join_abstract, args=("inputs",), batch=_one_by_one)
+@host_op("ReduceJoin", _reduce_join_abstract, args=("inputs",), batch=_one_by_one, of_strings=True)
 def reduce_join_op(x: Any, *, axes: tuple[int, ...], keepdims: bool, separator: bytes) -> np.ndarray:
     """The strings along axes, one after the other."""
     for axis in axes:
@@ -460,11 +451,10 @@ def _split(texts: list[bytes], sep: bytes, maxsplit: int, skip_empty: bool, any_
 
 
 def _split_abstract(x: Aval, **_: Any) -> tuple[Aval, ...]:
-    _strings_only("split", [x], ["input"])
     return Aval((None, 2), int64), Aval((None,), string), Aval((2,), int64)
 
 
-@host_op("StringSplitV2", _split_abstract, args=("input",), batch=_one_by_one, multi=True)
+@host_op("StringSplitV2", _split_abstract, args=("input",), batch=_one_by_one, of_strings=True, multi=True)
 def string_split_op(x: Any, **how: Any) -> tuple[np.ndarray, ...]:
     """Parts of strings, as the indices, values and shape of a sparse matrix with a row for each string."""
     lengths, values = _split(np.ravel(x).tolist(), **how)
