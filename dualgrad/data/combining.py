@@ -125,12 +125,7 @@ class Windows(Stage):
     def __init__(self, source: Stage, size: int, shift: int, stride: int, drop_remainder: bool) -> None:
         self.inputs = (source,)
         self._how = size, shift, stride
-        self._drop = drop_remainder
-
-    @property
-    def spec(self) -> Spec:
-        """The structure of the elements, of data sets."""
-        return mapped(DatasetLeaf, self.inputs[0].spec)
+        self._drop, self._spec = drop_remainder, mapped(DatasetLeaf, source.spec)
 
     def stream(self, env: Environment) -> Stream:
         """The windows, stacked."""
@@ -235,11 +230,6 @@ class Concatenated(Stage):
     def __init__(self, first: Stage, second: Stage) -> None:
         self.inputs = (first, second)
         self._spec = joined(first.spec, second.spec)
-
-    @property
-    def spec(self) -> Spec:
-        """The spec that holds for both."""
-        return self._spec
 
     def stream(self, env: Environment) -> Stream:
         """One after the other."""

@@ -142,13 +142,15 @@ class Stage:
     inputs: tuple[Stage, ...] = ()
     own: tuple[Any, ...] = ()
     """The tensors and counts that the stage takes from around."""
+    _spec: Spec | None = None
+    """The structure of the elements, if it is not that of the first input."""
     keeps_size = False
     """Whether there are as many elements as in its first input."""
 
     @property
     def spec(self) -> Spec:
         """The structure of the elements: avals, and `DatasetLeaf` for data sets."""
-        return self.inputs[0].spec
+        return self.inputs[0].spec if self._spec is None else self._spec
 
     def stream(self, env: Environment) -> Stream:
         """Start."""

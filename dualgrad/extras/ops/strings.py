@@ -170,16 +170,17 @@ def _decimals(texts: list[bytes], out_type: DType) -> np.ndarray | None:
     if not are_decimals:
         return None
     found, ends = np.fromstring(joined[1:-1], np.int64, sep=","), np.iinfo(out_type.numpy)
-    return None if found.min() <= ends.min or found.max() >= ends.max else found
+    return None if found.min() <= ends.min or found.max() >= ends.max else found.astype(out_type.numpy)
 
 
 @_elementwise("StringToNumber", None)
 def to_number_op(texts: list[bytes], *, out_type: DType) -> np.ndarray:
     """The numbers that strings stand for."""
-    return _numbers(texts, out_type)
+    return numbers(texts, out_type)
 
 
-def _numbers(texts: list[bytes], out_type: DType) -> np.ndarray:
+def numbers(texts: list[bytes], out_type: DType) -> np.ndarray:
+    """The numbers that strings stand for; InvalidArgumentError if one stands for none."""
     is_integer = out_type in (int32, int64)
     if is_integer and len(texts) > 1 and (found := _decimals(texts, out_type)) is not None:
         return found
@@ -190,7 +191,7 @@ def _numbers(texts: list[bytes], out_type: DType) -> np.ndarray:
     except (ValueError, OverflowError):
         if len(texts) > 1:
             # the first that stands for none is named
-            return np.concatenate([_numbers([text], out_type) for text in texts])
+            return np.concatenate([numbers([text], out_type) for text in texts])
         raise InvalidArgumentError(
             f"StringToNumberOp could not correctly convert string: {texts[0].decode(errors='replace')}"
         ) from None
