@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dualgrad.extras.fingerprint import fingerprint64
+from dualgrad.extras.fingerprint import fingerprints
 from dualgrad.extras.ops.vocabulary import Table, looked_up_op
 from engine.core.dtypes import DType, as_dtype, bool_, float32, float64, int32, int64, string
 from engine.core.operands import Operand
@@ -50,6 +50,7 @@ class _Lookup(Shown):
 
     key_dtype: DType
     value_dtype: DType
+    _buckets = 0
     name: str | None = None
     _table: Table
 
@@ -86,12 +87,9 @@ class _Lookup(Shown):
     def __getitem__(self, keys: Any) -> Any:
         return self.lookup(keys)
 
-    def _size(self) -> int:
-        return len(self._table.entries)
-
     def size(self, name: str | None = None) -> Operand:
         """How many entries there are, with buckets, as an int64 scalar."""
-        return constant(self._size(), int64)
+        return constant(len(self._table.entries) + self._buckets, int64)
 
 
 class StaticHashTable(_Lookup):
@@ -140,7 +138,7 @@ class StaticHashTable(_Lookup):
                     f"HashTable has different value for same key. Key {key!r} has {entries[key]!r} and trying to add "
                     f"value {value!r}"
                 )
-        self._table = Table(entries, lambda key: rest)
+        self._table = Table(entries, rest)
 
     def export(self, name: str | None = None) -> tuple[Operand, Operand]:
         """All keys, and their values."""
@@ -196,12 +194,13 @@ class StaticVocabularyTable(_Lookup):
                 f"Invalid `key_dtype`, expected string or int64 as in the initializer, got {self.key_dtype!r}"
             )
         first, count = len(entries), self._buckets
-        self._table = Table(
-            entries, lambda key: first + fingerprint64(key if isinstance(key, bytes) else str(key).encode()) % count
-        )
+        in_text = self.key_dtype is not string
 
-    def _size(self) -> int:
-        return len(self._table.entries) + self._buckets
+        def buckets(keys: list[Any]) -> list[int]:
+            texts = [str(key).encode() for key in keys] if in_text else keys
+            return [first + bucket for bucket in (fingerprints(texts) % count).tolist()]
+
+        self._table = Table(entries, None, buckets)
 
 
 __all__ = [

@@ -6,12 +6,15 @@ A `RaggedTensor` is handed to tables and layers of vocabularies, or made a tenso
 from __future__ import annotations
 
 import codecs
+import math
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import chain, pairwise, repeat
 from typing import Any
 
 import numpy as np
 
+from dualgrad.extras.ops.host import row_places
+from dualgrad.extras.ops.strings import string_split_op
 from engine.core.detach import looked_at
 from engine.core.dtypes import DType, as_dtype, float32, int32, int64, string
 from engine.core.tensor_shape import TensorShape
@@ -121,17 +124,13 @@ class RaggedTensor:
         rows = [row.numpy() for row in self]
         if rows and len({row.shape for row in rows}) == 1:
             return np.stack(rows)
-        out = np.empty(len(rows), object)
-        for i, row in enumerate(rows):
-            out[i] = row
-        return out
+        return np.fromiter(rows, object, len(rows))
 
     def _places(self) -> tuple[np.ndarray, list[int]]:
         """For each of the innermost values its place in the tensor that holds all rows, and that tensor's shape."""
         lengths = np.diff(self._splits)
         ends = [len(self), int(lengths.max(initial=0))]
-        within = np.arange(int(self._splits[-1])) - np.repeat(self._splits[:-1], lengths)
-        places = np.stack([np.repeat(np.arange(len(self)), lengths), within], 1)
+        places = row_places(lengths)
         if not isinstance(self.values, RaggedTensor):
             return places, ends
         inner, more = self.values._places()
@@ -267,7 +266,7 @@ def _errors(name: str, errors: str) -> None:
         raise InvalidArgumentError(f"{name}: `errors` must be 'strict', 'replace' or 'ignore', got {errors!r}")
 
 
-def _points(text: bytes, codec: str, errors: str, replacement: int, control: bool) -> list[int]:
+def _points(text: bytes, codec: str, errors: str, replacement: int) -> list[int]:
     """The code points of a string."""
     points: list[int] = []
     while text:
@@ -280,8 +279,25 @@ def _points(text: bytes, codec: str, errors: str, replacement: int, control: boo
             points += map(ord, text[: error.start].decode(codec))
             points += [replacement] * (errors == "replace")
             text = text[error.end :]
-    # control characters are those below U+0020 and from U+007F to U+009F
-    return [replacement if control and (p < 32 or 127 <= p < 160) else p for p in points]
+    return points
+
+
+def _all_points(texts: list[bytes], codec: str, errors: str, replacement: int) -> tuple[list[int], np.ndarray]:
+    """How many code points each string has, and those of all strings."""
+    try:
+        decoded = list(map(bytes.decode, texts, repeat(codec)))
+        return list(map(len, decoded)), np.frombuffer("".join(decoded).encode("utf-32-le", "surrogatepass"), "<i4")
+    except UnicodeDecodeError:
+        rows = [_points(text, codec, errors, replacement) for text in texts]
+        return list(map(len, rows)), np.fromiter(chain.from_iterable(rows), np.int32)
+
+
+def rows_of(values: Any, lengths: Any, shape: tuple[int, ...]) -> RaggedTensor:
+    """What the elements of a tensor of a shape became: rows of these lengths."""
+    made = RaggedTensor(values, np.cumsum([0, *lengths]))
+    for axis in range(len(shape) - 1, 0, -1):
+        made = RaggedTensor(made, np.arange(math.prod(shape[:axis]) + 1) * shape[axis])
+    return made
 
 
 def unicode_decode(
@@ -336,16 +352,13 @@ def unicode_decode(
     if given.dtype is not string:
         raise DTypeError(f"unicode_decode: argument `input` must be of strings, got {given.dtype.name}")
     looked_at(given)
-    texts = np.ravel(given.numpy()).tolist()
-    rows = [_points(text, codec, errors, int(replacement_char), bool(replace_control_characters)) for text in texts]
-    found = tf.constant([p for row in rows for p in row], int32)
-    shape = shape_of(given) or ()
-    if not shape:
-        return found
-    made = RaggedTensor(found, np.cumsum([0, *map(len, rows)]))
-    for size in reversed(shape[1:]):
-        made = RaggedTensor(made, np.arange(0, len(made) + 1, size) if size else np.zeros(1, np.int64))
-    return made
+    replacement = int(replacement_char)
+    lengths, points = _all_points(np.ravel(given.numpy()).tolist(), codec, errors, replacement)
+    if replace_control_characters:
+        # those below U+0020 and from U+007F to U+009F
+        points = np.where((points < 32) | (points >= 127) & (points < 160), replacement, points)
+    found = tf.constant(points, int32)
+    return rows_of(found, lengths, shape_of(given)) if shape_of(given) else found
 
 
 def unicode_encode(
@@ -371,32 +384,68 @@ def unicode_encode(
         raise InvalidArgumentError(
             f"unicode_encode: `output_encoding` must be one of {list(_OUTPUTS)}, got {output_encoding!r}"
         )
+    if isinstance(input, RaggedTensor) and len(input.values.shape) > 1:
+        return input.with_values(unicode_encode(input.values, output_encoding, errors, replacement_char))
+    given = input.values if isinstance(input, RaggedTensor) else convert_to_tensor(input, int32)
+    if not given.shape.rank:
+        raise ValueError("input_tensor's rank must be at least 1.")
+    looked_at(given)
+    points, shape = given.numpy().reshape(-1), list(given.shape)[:-1]
+    lengths = np.full(math.prod(shape), given.shape[-1])
     if isinstance(input, RaggedTensor):
-        if isinstance(input.values, RaggedTensor):
-            return input.with_values(unicode_encode(input.values, output_encoding, errors, replacement_char))
-        looked_at(input.values)
-        rows, shape = input.to_list(), [len(input)]
-        if len(input.values.shape) > 1:
-            return input.with_values(unicode_encode(input.values, output_encoding, errors, replacement_char))
-    else:
-        given = convert_to_tensor(input, int32)
-        if not given.shape.rank:
-            raise ValueError("input_tensor's rank must be at least 1.")
-        looked_at(given)
-        shape = list(given.shape)[:-1]
-        rows = given.numpy().reshape(int(np.prod(shape)), -1).tolist()
-    texts = np.empty(len(rows), object)
-    for i, row in enumerate(rows):
-        texts[i] = _text(row, errors, int(replacement_char)).encode(_OUTPUTS[output_encoding])
-    return tf.constant(texts.reshape(shape), string)
-
-
-def _text(points: list[int], errors: str, replacement: int) -> str:
-    valid = [0 <= p < 0x110000 and not 0xD800 <= p < 0xE000 for p in points]
-    if errors == "strict" and not all(valid):
+        shape, lengths = [len(input)], np.diff(input._splits)
+    valid = (points >= 0) & (points < 0xD800) | (points >= 0xE000) & (points < 0x110000)
+    if errors == "strict" and not valid.all():
         raise InvalidArgumentError("unicode_encode: Code point is out of range for Unicode, or is a surrogate.")
-    kept = [p if ok else replacement for p, ok in zip(points, valid, strict=True) if ok or errors == "replace"]
-    return "".join(map(chr, kept))
+    if errors == "replace":
+        points = np.where(valid, points, int(replacement_char))
+    else:
+        points, lengths = points[valid], np.bincount(row_places(lengths)[valid, 0], minlength=len(lengths))
+    text = points.astype("<u4").tobytes().decode("utf-32-le")
+    texts = [text[a:b].encode(_OUTPUTS[output_encoding]) for a, b in pairwise(np.cumsum([0, *lengths]).tolist())]
+    return tf.constant(np.fromiter(texts, object, len(texts)).reshape(shape), string)
+
+
+def _cut(x: Any, sep: bytes, maxsplit: int, any_of: bool) -> Any:
+    if isinstance(x, RaggedTensor):
+        return x.with_flat_values(_cut(x.flat_values, sep, maxsplit, any_of))
+    strings = convert_to_tensor(x)
+    places, values, _ = string_split_op(strings, sep=sep, maxsplit=maxsplit, skip_empty=False, any_of=any_of)
+    shape = shape_of(strings) or ()
+    if shape:
+        looked_at(strings)
+        values = rows_of(values, np.bincount(places.numpy()[:, 0], minlength=math.prod(shape)), shape)
+    return values
+
+
+def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
+    """The parts of strings between `sep` (by default white space), at most ``maxsplit + 1`` of each.
+
+    Parameters
+    ----------
+    input : string tensor, shape (...), or RaggedTensor
+    sep : str, optional
+    maxsplit : int
+    name : str, optional
+
+    Returns
+    -------
+    string tensor, shape (parts,), or RaggedTensor of shape (..., parts)
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> tf.strings.split("a b").numpy()
+    array([b'a', b'b'], dtype=object)
+    >>> tf.strings.split(["a b", "c"])
+    <tf.RaggedTensor [[b'a', b'b'], [b'c']]>
+    """
+    return _cut(input, sep if isinstance(sep, bytes) else (sep or "").encode(), int(maxsplit), False)
+
+
+def bytes_split(input: Any, name: str | None = None) -> Any:
+    """The bytes of strings; see `split`."""
+    return _cut(input, b"", -1, True)
 
 
 __all__ = ["constant"]

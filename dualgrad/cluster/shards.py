@@ -28,10 +28,11 @@ _ATTEMPTS = 3
 """Times that a task is begun whose worker dies."""
 
 
-class _Here(Executor):
+class Here(Executor):
     """Tasks done at once, in this process."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Call a function."""
         future: Future[Any] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
@@ -117,11 +118,11 @@ class Sharded:
             raise InvalidArgumentError("cluster.over: argument `shards` must have one shard or more, got none")
         if per_task is not None and per_task < 1:
             raise InvalidArgumentError(f"cluster.over: argument `per_task` must be 1 or more, got {per_task!r}")
-        self.x0, self._shards = function.x0, list(shards)
+        self.x0, self._format, self._shards = function.x0, function._format, list(shards)
         self._key, self._function = uuid.uuid4().hex, _pickled(function, shards[0])
         size = per_task or -(-len(shards) // _TASKS)
         self._parts = [tuple(range(i, min(i + size, len(shards)))) for i in range(0, len(shards), size)]
-        self._given: Any = _Here() if executor is None else executor
+        self._given: Any = Here() if executor is None else executor
         self._executor: Any = None
         self._sent = [False] * len(self._parts)
         self._rows: list[int] = []
@@ -170,9 +171,7 @@ class Sharded:
         For ``minimize(p.fun, p.x0, jac=p.jac, hessp=p.hessp)`` and ``least_squares(p.fun, p.x0, p.jac)``.
         """
         point = np.array(x, np.float64)
-        if not self._rows:
-            self.fun(point)
-        if self._rows[0] < 0:
+        if self._counts(point)[0] < 0:
             return self.fun_and_jac(point)[1]
         ends = np.cumsum(self._rows)[:-1]
 
@@ -196,7 +195,32 @@ class Sharded:
         point = np.array(x, np.float64)
         return [self._begin(_block, k, self._task(k, "block", point, None, True), True) for k in range(self.tasks)]
 
+    def jac_array(self, x: Any) -> Any:
+        """The Jacobian's rows as an array of Dask, shape (residuals, n), of which each block is a chunk.
+
+        In a sparse format chunks are arrays of `scipy.sparse`: ``map_blocks`` calls a function of them, ``compute``
+        stacks them. With a client of Dask they stay on its workers, and those that a lost worker had are made again.
+        """
+        from dask import array, delayed
+
+        rows = self._counts(np.array(x, np.float64))
+        if rows[0] < 0:
+            raise InvalidArgumentError("cluster.over: `jac_array` needs a function that gives residuals, got a scalar")
+        meta = np.empty((0, 0)) if self._format == "dense" else sparse.coo_array((0, 0)).asformat(self._format)
+        chunks = []
+        for some, block in zip(self._parts, self.jac_blocks(x), strict=True):
+            value = block if _is_elsewhere(block) else delayed(block.result(), traverse=False)
+            shape = sum(rows[k] for k in some), self.x0.size
+            chunks.append(array.from_delayed(value, shape, np.float64, meta))
+        return array.concatenate(chunks)
+
     # ---- tasks -------------------------------------------------------------------------------------------------------
+
+    def _counts(self, x: np.ndarray) -> list[int]:
+        """How many residuals each shard has; negative for those of a scalar."""
+        if not self._rows:
+            self.fun(x)
+        return self._rows
 
     def _symmetric(self, product: Callable[[np.ndarray], np.ndarray]) -> LinearOperator:
         def of(v: np.ndarray) -> np.ndarray:

@@ -125,12 +125,7 @@ class Windows(Stage):
     def __init__(self, source: Stage, size: int, shift: int, stride: int, drop_remainder: bool) -> None:
         self.inputs = (source,)
         self._how = size, shift, stride
-        self._drop = drop_remainder
-
-    @property
-    def spec(self) -> Spec:
-        """The structure of the elements, of data sets."""
-        return mapped(DatasetLeaf, self.inputs[0].spec)
+        self._drop, self._spec = drop_remainder, mapped(DatasetLeaf, source.spec)
 
     def stream(self, env: Environment) -> Stream:
         """The windows, stacked."""
@@ -236,11 +231,6 @@ class Concatenated(Stage):
         self.inputs = (first, second)
         self._spec = joined(first.spec, second.spec)
 
-    @property
-    def spec(self) -> Spec:
-        """The spec that holds for both."""
-        return self._spec
-
     def stream(self, env: Environment) -> Stream:
         """One after the other."""
 
@@ -257,6 +247,8 @@ class Concatenated(Stage):
 
 class Cached(Stage):
     """Elements that are computed once, in the first epoch that comes to its end."""
+
+    keeps_size = True
 
     def __init__(self, source: Stage) -> None:
         self.inputs = (source,)
@@ -284,10 +276,6 @@ class Cached(Stage):
                 kept[:] = [seen]
 
         return Stream(Lasting(first))
-
-    def size(self, env: Environment | None = None) -> int:
-        """As many."""
-        return self.inputs[0].size(env)
 
 
 class Sized(Stage):

@@ -17,6 +17,8 @@ from engine.runtime.errors import InternalError, InvalidArgumentError
 class Mapped(Stage):
     """The results of a function for each element."""
 
+    keeps_size = True
+
     def __init__(self, source: Stage, function: Any) -> None:
         self.inputs = (source,)
         self.function = function
@@ -55,10 +57,6 @@ class Mapped(Stage):
             return made
 
         return Stream(items, lambda item: call(source.element(item)), batch)
-
-    def size(self, env: Environment | None = None) -> int:
-        """As many."""
-        return self.inputs[0].size(env)
 
 
 class _GivenBack(Iterator[Any]):
@@ -141,6 +139,8 @@ def interleaved(sources: Iterator[Iterator[Any]], cycle: int, block: int = 1) ->
 class Scanned(Stage):
     """The results of a function for a state and each element, with the state handed on."""
 
+    keeps_size = True
+
     def __init__(self, source: Stage, initial: Element, function: Any, count: int) -> None:
         self.inputs = (source,)
         self._initial, self._function, self._states = initial, function, count
@@ -165,7 +165,3 @@ class Scanned(Stage):
                 yield results[self._states :]
 
         return Stream(Lasting(outputs))
-
-    def size(self, env: Environment | None = None) -> int:
-        """As many."""
-        return self.inputs[0].size(env)

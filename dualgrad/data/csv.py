@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from dualgrad.extras.ops.host import host_op
+from dualgrad.extras.ops.strings import numbers
 from engine.core.aval import Aval
 from engine.core.batching import refused
 from engine.core.dtypes import DType, float32, float64, int32, int64, string
@@ -53,25 +55,35 @@ def _fields(line: bytes, delim: bytes, quotes: bool) -> list[bytes]:
         at = stop + 1
 
 
-def _value(text: bytes, dtype: DType) -> Any:
-    """The value of a field; Python takes underscores within numbers, which are none."""
+def _column(number: int, texts: list[bytes], dtype: DType, default: Any, missing: bytes) -> np.ndarray:
+    """The values of the fields of a column, of which some may be missing."""
+    absent = np.array([text in (b"", missing) for text in texts], bool)
+    if default is None and absent.any():
+        raise InvalidArgumentError(f"Field {number} is required but missing in record {absent.argmax()}!")
     if dtype is string:
-        return text
-    number = text.decode("ascii", "replace").strip()
-    if "_" in number:
-        raise ValueError
-    if dtype in (int32, int64):
-        value = int(number)
-        info = np.iinfo(dtype.numpy)
-        if not info.min <= value <= info.max:
-            raise ValueError
-        return value
-    return float(number)
+        values = np.fromiter(texts, object, len(texts))
+    else:
+        given = [b"0" if gap else text for text, gap in zip(texts, absent.tolist(), strict=True)]
+        try:
+            values = numbers(given, dtype)
+        except InvalidArgumentError:
+            record = next(i for i, text in enumerate(given) if not _is_number(text, dtype))
+            shown = given[record].decode("utf-8", "replace")
+            raise InvalidArgumentError(
+                f"Field {number} in record {record} is not a valid {dtype.name}: {shown}"
+            ) from None
+    if default is not None:
+        values[absent] = default
+    return values
+
+
+def _is_number(text: bytes, dtype: DType) -> bool:
+    with contextlib.suppress(InvalidArgumentError):
+        return bool(len(numbers([text], dtype)))
+    return False
 
 
 def _abstract(records: Aval, *, dtypes: tuple[DType, ...], **_: Any) -> tuple[Aval, ...]:
-    if records.dtype is not string:
-        raise DTypeError(f"decode_csv: argument `records` must be of strings, got {records}")
     return tuple([Aval(records.shape, dtype) for dtype in dtypes])
 
 
@@ -80,6 +92,7 @@ def _abstract(records: Aval, *, dtypes: tuple[DType, ...], **_: Any) -> tuple[Av
     _abstract,
     args=("records",),
     batch=refused("lines cannot be vectorized; decode them before"),
+    of_strings=True,
     multi=True,
 )
 def decode_csv_op(
@@ -88,7 +101,7 @@ def decode_csv_op(
 ) -> tuple[np.ndarray, ...]:  # fmt: skip
     """The columns of lines of comma-separated values."""
     lines = as_array(records, string, "decode_csv")
-    by_column: list[list[Any]] = [[] for _ in dtypes]
+    rows: list[list[bytes]] = []
     for number, line in enumerate(lines.ravel().tolist()):
         try:
             fields = _fields(line, delim, quotes)
@@ -97,21 +110,10 @@ def decode_csv_op(
         expected = len(dtypes) if columns is None else max(columns, default=-1) + 1
         if len(fields) < expected or (columns is None and len(fields) > expected):
             raise InvalidArgumentError(f"Expect {expected} fields but have {len(fields)} in record {number}")
-        chosen = fields if columns is None else [fields[i] for i in columns]
-        for i, (text, dtype, default) in enumerate(zip(chosen, dtypes, defaults, strict=True)):
-            if text in (b"", missing):
-                if default is None:
-                    raise InvalidArgumentError(f"Field {i} is required but missing in record {number}!")
-                by_column[i].append(default)
-                continue
-            try:
-                by_column[i].append(_value(text, dtype))
-            except ValueError:
-                raise InvalidArgumentError(
-                    f"Field {i} in record {number} is not a valid {dtype.name}: {text.decode('utf-8', 'replace')}"
-                ) from None
-    kinds = [object if d is string else d.numpy for d in dtypes]
-    return tuple([np.array(x, kind).reshape(lines.shape) for x, kind in zip(by_column, kinds, strict=True)])
+        rows.append(fields if columns is None else [fields[i] for i in columns])
+    by_column = [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in dtypes]
+    given = zip(range(len(dtypes)), by_column, dtypes, defaults, strict=True)
+    return tuple([_column(*column, missing).reshape(lines.shape) for column in given])
 
 
 def decode_csv(

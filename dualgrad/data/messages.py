@@ -38,18 +38,12 @@ def _array(name: str, data: bytes, dtype: Any) -> np.ndarray:
 
 
 def _parsed_abstract(data: Aval, *, out_type: Any) -> Aval:
-    _strings("parse_tensor", data)
     if data.shape not in (None, ()):
         raise InvalidArgumentError(f"parse_tensor: Expected `serialized` to be a scalar, got shape: {list(data.shape)}")
     return Aval(None, out_type)
 
 
-def _strings(name: str, data: Aval) -> None:
-    if data.dtype is not string:
-        raise DTypeError(f"{name}: argument `serialized` must be of strings, got {data}")
-
-
-@host_op("ParseTensor", _parsed_abstract, args=("serialized",), batch=_whole)
+@host_op("ParseTensor", _parsed_abstract, args=("serialized",), batch=_whole, of_strings=True)
 def parse_tensor_op(data: Any, *, out_type: Any) -> np.ndarray:
     """The tensor in a message."""
     return _array("parse_tensor", data[()], out_type)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dualgrad.extras.ops.host import host_op
+from dualgrad.extras.ops.host import host_op, row_places
 from dualgrad.files import columns
 from dualgrad.files.protos import Example, Feature, Features
 from engine.core.aval import Aval, normalize_shape
@@ -84,9 +84,7 @@ def _values_of(feature: Feature, name: str, dtype: Any) -> list[Any] | None:
 def _filled(values: Any, shape: Any, dtype: Any) -> np.ndarray:
     if dtype is not string:
         return np.array(values, dtype.numpy).reshape(shape)
-    out = np.empty(len(values), object)
-    out[:] = values
-    return out.reshape(shape)
+    return np.fromiter(values, object, len(values)).reshape(shape)
 
 
 Column = tuple[np.ndarray, Any]
@@ -129,8 +127,7 @@ def assembled(name: str, feature: Any, counts: np.ndarray, values: Any, many: bo
     """
     dtype, there, count = feature.dtype, np.maximum(counts, 0), len(counts)
     if isinstance(feature, VarLenFeature):
-        places = np.arange(there.sum()) - np.repeat(np.cumsum(there) - there, there)
-        indices = np.stack([np.repeat(np.arange(count), there), places], 1)
+        indices = row_places(there)
         shape = np.array([count, there.max(initial=0)], np.int64)
         return [indices if many else indices[:, 1:], _filled(values, (-1,), dtype), shape if many else shape[1:]]
     inner, default, missing = math.prod(feature.shape), feature.default_value, counts < 0
@@ -267,12 +264,10 @@ def parse_example(
 
 
 def _decode_abstract(data: Aval, *, dtype: Any, little_endian: bool) -> Aval:
-    if data.dtype is not string:
-        raise DTypeError(f"decode_raw: argument `bytes` must be of strings, got {data}")
     return Aval(None if data.shape is None else (*data.shape, None), dtype)
 
 
-@host_op("DecodeRaw", _decode_abstract, args=("bytes",), batch=elementwise_rule)
+@host_op("DecodeRaw", _decode_abstract, args=("bytes",), batch=elementwise_rule, of_strings=True)
 def decode_raw_op(data: Any, *, dtype: Any, little_endian: bool) -> np.ndarray:
     """Strings as arrays of numbers, along a new last dimension."""
     items = data.ravel().tolist()

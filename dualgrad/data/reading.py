@@ -56,12 +56,7 @@ class Chained(Stage):
 
     def __init__(self, source: Stage, read: Callable[[Any], Iterator[Any]], cycle: int) -> None:
         self.inputs = (source,)
-        self._read, self._cycle = read, cycle
-
-    @property
-    def spec(self) -> Aval:
-        """A string."""
-        return Aval((), string)
+        self._read, self._cycle, self._spec = read, cycle, Aval((), string)
 
     def stream(self, env: Environment) -> Stream:
         """The records of one file after the other, or of several in turn."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dualgrad.data.stage import UNKNOWN, Element, Environment, Stage, Stream
-from dualgrad.data.structure import Spec, avals, unbatched
+from dualgrad.data.structure import avals, unbatched
 from engine.core.dtypes import int64
 from engine.core.value import boxed
 from engine.runtime.errors import InvalidArgumentError
@@ -22,11 +22,6 @@ class Rows(Stage):
         self._spec = unbatched(spec)
         self.own = tuple(x for x in components if not isinstance(x, np.ndarray))
         self._length = next((a.shape[0] for a in avals(spec) if a.shape), None)
-
-    @property
-    def spec(self) -> Spec:
-        """Of the rows."""
-        return self._spec
 
     def stream(self, env: Environment) -> Stream:
         """The numbers of the rows."""
@@ -54,11 +49,6 @@ class Once(Stage):
         self._components, self._spec = components, spec
         self.own = tuple(x for x in components if not isinstance(x, (np.ndarray, np.generic)))
 
-    @property
-    def spec(self) -> Spec:
-        """Of the element."""
-        return self._spec
-
     def stream(self, env: Environment) -> Stream:
         """The element."""
         return Stream(iter([tuple([env.array(x) for x in self._components])]))
@@ -74,11 +64,6 @@ class Range(Stage):
     def __init__(self, bounds: Sequence[Any], dtype: Any, spec: Any) -> None:
         self._bounds, self._dtype, self._spec = tuple(bounds), dtype or int64, spec
         self.own = self._bounds
-
-    @property
-    def spec(self) -> Spec:
-        """A number."""
-        return self._spec
 
     def stream(self, env: Environment) -> Stream:
         """The numbers."""
@@ -98,11 +83,6 @@ class Generated(Stage):
     def __init__(self, make: Callable[..., Iterator[Element]], spec: Any, arguments: Sequence[Any] = ()) -> None:
         self._make, self._spec, self._arguments = make, spec, tuple(arguments)
         self.own = tuple(x for x in self._arguments if not isinstance(x, (np.ndarray, np.generic)))
-
-    @property
-    def spec(self) -> Spec:
-        """As it was declared."""
-        return self._spec
 
     def stream(self, env: Environment) -> Stream:
         """The elements that the function yields."""

@@ -73,8 +73,8 @@ def stacked(elements: Sequence[Element]) -> Element:
 
 def _stack(arrays: Sequence[Any], component: int) -> np.ndarray:
     first = arrays[0]
-    if first.dtype.kind == "O":
-        return _filled([a[()] if not a.ndim else a for a in arrays], (len(arrays), *first.shape))
+    if first.dtype.kind == "O" and not first.ndim:
+        return np.fromiter([a[()] for a in arrays], object, len(arrays))
     try:
         return np.stack(arrays)
     except ValueError:
@@ -83,13 +83,6 @@ def _stack(arrays: Sequence[Any], component: int) -> np.ndarray:
             f"Cannot batch tensors with different shapes in component {component}. First element had shape "
             f"{list(first.shape)} and element {other} had shape {list(arrays[other].shape)}; use padded_batch"
         ) from None
-
-
-def _filled(strings: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
-    out = np.empty(shape, object)
-    for i, s in enumerate(strings):
-        out[i] = s
-    return out
 
 
 class Lasting(Iterator[Any]):
@@ -149,11 +142,15 @@ class Stage:
     inputs: tuple[Stage, ...] = ()
     own: tuple[Any, ...] = ()
     """The tensors and counts that the stage takes from around."""
+    _spec: Spec | None = None
+    """The structure of the elements, if it is not that of the first input."""
+    keeps_size = False
+    """Whether there are as many elements as in its first input."""
 
     @property
     def spec(self) -> Spec:
         """The structure of the elements: avals, and `DatasetLeaf` for data sets."""
-        return self.inputs[0].spec
+        return self.inputs[0].spec if self._spec is None else self._spec
 
     def stream(self, env: Environment) -> Stream:
         """Start."""
@@ -165,7 +162,7 @@ class Stage:
 
     def size(self, env: Environment | None = None) -> int:
         """How many elements there are, or INFINITE, or UNKNOWN."""
-        return UNKNOWN
+        return self.inputs[0].size(env) if self.keeps_size else UNKNOWN
 
     def captures(self) -> list[Any]:
         """The tensors around that this stage and those before depend on."""

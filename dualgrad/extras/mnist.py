@@ -40,6 +40,13 @@ class DataSet(Shown):
     seed : int, optional
         Of NumPy's global random numbers, which shuffle the examples; by default that of the graph, as in TensorFlow, or
         on tapes that of ``tf.random.set_seed``.
+
+    Attributes
+    ----------
+    images, labels : ndarray
+        In the order of this epoch.
+    epochs_completed : int
+        How often all have been handed out.
     """
 
     def __init__(
@@ -65,28 +72,13 @@ class DataSet(Shown):
             images = images.reshape(len(images), -1)
         if dtype == float32 and not fake_data:
             images = np.multiply(images.astype(np.float32), np.float32(1.0 / 255.0))
-        self._images, self._labels = images, labels
-        self._epochs_completed = self._index_in_epoch = 0
-
-    @property
-    def images(self) -> np.ndarray:
-        """The images, in the order of this epoch."""
-        return self._images
-
-    @property
-    def labels(self) -> np.ndarray:
-        """The labels, in the same order."""
-        return self._labels
+        self.images, self.labels = images, labels
+        self.epochs_completed = self._index_in_epoch = 0
 
     @property
     def num_examples(self) -> int:
         """How many there are."""
-        return len(self._images)
-
-    @property
-    def epochs_completed(self) -> int:
-        """How often all have been handed out."""
-        return self._epochs_completed
+        return len(self.images)
 
     def next_batch(self, batch_size: int, fake_data: bool = False, shuffle: bool = True) -> tuple[Any, Any]:
         """The next examples; at the end of an epoch its rest and the beginning of the next one.
@@ -107,24 +99,24 @@ class DataSet(Shown):
             label = np.eye(CLASSES, dtype=int)[0] if self._one_hot else 0
             return [[1] * 784 for _ in range(batch_size)], [label for _ in range(batch_size)]
         start = self._index_in_epoch
-        if shuffle and self._epochs_completed == 0 and start == 0:
+        if shuffle and self.epochs_completed == 0 and start == 0:
             self._shuffle()
         end = start + batch_size
         if end <= self.num_examples:
             self._index_in_epoch = end
-            return self._images[start:end], self._labels[start:end]
-        self._epochs_completed += 1
-        rest = self._images[start:], self._labels[start:]
+            return self.images[start:end], self.labels[start:end]
+        self.epochs_completed += 1
+        rest = self.images[start:], self.labels[start:]
         if shuffle:
             self._shuffle()
         self._index_in_epoch = end - self.num_examples
-        new = self._images[: self._index_in_epoch], self._labels[: self._index_in_epoch]
+        new = self.images[: self._index_in_epoch], self.labels[: self._index_in_epoch]
         return np.concatenate([rest[0], new[0]]), np.concatenate([rest[1], new[1]])
 
     def _shuffle(self) -> None:
         order = np.arange(self.num_examples)
         np.random.shuffle(order)
-        self._images, self._labels = self._images[order], self._labels[order]
+        self.images, self.labels = self.images[order], self.labels[order]
 
 
 class Datasets(NamedTuple):

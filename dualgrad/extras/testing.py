@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import operator
 import re
 import sys
 import tempfile
@@ -18,6 +19,15 @@ from dualgrad.files.text_format_parser import parse
 from engine.core import nest
 from engine.core.value import Value
 from engine.runtime.errors import OpError
+
+
+def _all_are(compare: Callable[[Any, Any], Any], sign: str, words: str) -> Callable[..., None]:
+    def assertion(self: Assertions, a: Any, comparison_target: Any) -> None:
+        found = self._array(a)
+        self.assertTrue(np.all(compare(found, comparison_target)), f"{found} {sign} {comparison_target}")
+
+    assertion.__doc__ = f"Fail unless all elements are {words}."
+    return assertion
 
 
 class Assertions(unittest.TestCase):
@@ -97,21 +107,10 @@ class Assertions(unittest.TestCase):
             return
         self.fail(f"The two values are equal at all elements. {msg or ''}")
 
-    def assertAllGreater(self, a: Any, comparison_target: Any) -> None:
-        """Fail unless all elements are greater."""
-        self.assertTrue(np.all(self._array(a) > comparison_target), f"{self._array(a)} > {comparison_target}")
-
-    def assertAllLess(self, a: Any, comparison_target: Any) -> None:
-        """Fail unless all elements are less."""
-        self.assertTrue(np.all(self._array(a) < comparison_target), f"{self._array(a)} < {comparison_target}")
-
-    def assertAllGreaterEqual(self, a: Any, comparison_target: Any) -> None:
-        """Fail unless all elements are at least that."""
-        self.assertTrue(np.all(self._array(a) >= comparison_target), f"{self._array(a)} >= {comparison_target}")
-
-    def assertAllLessEqual(self, a: Any, comparison_target: Any) -> None:
-        """Fail unless all elements are at most that."""
-        self.assertTrue(np.all(self._array(a) <= comparison_target), f"{self._array(a)} <= {comparison_target}")
+    assertAllGreater = _all_are(operator.gt, ">", "greater")  # noqa: N815
+    assertAllLess = _all_are(operator.lt, "<", "less")  # noqa: N815
+    assertAllGreaterEqual = _all_are(operator.ge, ">=", "at least that")  # noqa: N815
+    assertAllLessEqual = _all_are(operator.le, "<=", "at most that")  # noqa: N815
 
     def assertAllInRange(
         self, target: Any, lower_bound: Any, upper_bound: Any, open_lower_bound: bool = False,
@@ -226,7 +225,7 @@ class Assertions(unittest.TestCase):
 
     def checkedThread(self, target: Callable[..., Any], args: Any = None, kwargs: Any = None) -> CheckedThread:
         """A thread whose exceptions fail the test when it is joined."""
-        return CheckedThread(target, args or (), kwargs or {})
+        return CheckedThread(target=target, args=args or (), kwargs=kwargs or {})
 
     def assertEmpty(self, container: Any, msg: str | None = None) -> None:
         """Fail unless there is nothing in it."""
@@ -268,30 +267,21 @@ class CapturedWrites(io.StringIO):
         return self.getvalue()
 
 
-class CheckedThread:
+class CheckedThread(threading.Thread):
     """A thread that keeps what its function raises, for `join`."""
 
-    def __init__(self, target: Callable[..., Any], args: Any, kwargs: Any) -> None:
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, args=(target, args, kwargs))
+    _error: BaseException | None = None
 
-    def _run(self, target: Callable[..., Any], args: Any, kwargs: Any) -> None:
+    def run(self) -> None:
+        """Call the function."""
         try:
-            target(*args, **kwargs)
+            super().run()
         except BaseException as error:  # noqa: BLE001
             self._error = error
 
-    def start(self) -> None:
-        """Start it."""
-        self._thread.start()
-
-    def is_alive(self) -> bool:
-        """Whether it runs."""
-        return self._thread.is_alive()
-
-    def join(self) -> None:
+    def join(self, timeout: float | None = None) -> None:
         """Wait for it; AssertionError if it raised something."""
-        self._thread.join()
+        super().join(timeout)
         if self._error is not None:
             raise AssertionError(f"an exception in a thread: {self._error!r}") from self._error
 

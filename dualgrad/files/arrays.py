@@ -135,9 +135,7 @@ class _Array:
     def fill(self, raw: Any, dtype: _DType, shape: tuple[int, ...], order: Any) -> _Array:
         """Take the numbers, or the lists, and see that they are as many as there should be."""
         if dtype.numpy.kind == "O":
-            flat = np.empty(len(raw), object)
-            for i, x in enumerate(raw):
-                flat[i] = x.value if isinstance(x, _Array) else x
+            flat = np.fromiter([x.value if isinstance(x, _Array) else x for x in raw], object, len(raw))
             if not all(isinstance(x, (list, np.ndarray)) for x in flat):
                 raise DataLossError("a pickled array of objects may hold lists of numbers only")
         else:

@@ -16,7 +16,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice, starmap
+from itertools import accumulate, chain, islice, pairwise, starmap
 from operator import call
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -281,11 +281,8 @@ def _strings(raw: Any, count: int, expected: int, what: str) -> np.ndarray:
         raise DataLossError(f"{what}: the strings have {sum(lengths)} bytes, the file has {len(raw) - at}")
     if masked(crc32c(raw[at:], crc32c(stored, own))) != expected:
         raise DataLossError(f"{what}: the checksum is wrong: the file is damaged")
-    out = np.empty(count, object)
-    for i, length in enumerate(lengths):
-        out[i] = bytes(raw[at : at + length])
-        at += length
-    return out
+    ends = accumulate(lengths, initial=at)
+    return np.fromiter((bytes(raw[begin:end]) for begin, end in pairwise(ends)), object, count)
 
 
 def _as_words(lengths: Iterable[int]) -> bytes:

@@ -190,9 +190,7 @@ def array_of(proto: TensorProto, number: int = 0, shape: tuple[int, ...] | None 
 
 def _values(held: Any, dtype: np.dtype) -> np.ndarray:
     if dtype.kind == "O":
-        out = np.empty(len(held), object)
-        out[:] = held
-        return out
+        return np.fromiter(held, object, len(held))
     if dtype == np.float16:
         return np.asarray(held, np.uint16).view(np.float16)
     if dtype.kind == "c":

@@ -322,11 +322,9 @@ def _strings(value: Any, name: str) -> np.ndarray:
     """Strings as an array of bytes; those of Python are encoded in UTF-8."""
     texts = value.astype(object) if isinstance(value, np.ndarray) else np.array(value, object)
     flat = [x.encode() if isinstance(x, str) else x for x in texts.ravel().tolist()]
-    if not all(type(x) is bytes for x in flat):
+    if not {bytes}.issuperset(map(type, flat)):
         raise _conversion_error(name, texts, None)
-    array = np.empty(len(flat), object)
-    array[:] = flat
-    return array.reshape(texts.shape)
+    return np.fromiter(flat, object, len(flat)).reshape(texts.shape)
 
 
 class NotCopied:

@@ -70,8 +70,7 @@ class _Reader:
     def _part(self, op: Any, value: Any, follow: int, long: bool) -> _Part:
         """A part, before what begins with one of the bytes `follow`, and is of any length if it is `long`."""
         if op in (codes.LITERAL, codes.NOT_LITERAL):
-            bit = 1 << value if value < 256 else 0
-            bit = self._bytes(bit)
+            bit = self._bytes(1 << value if value < 256 else 0)
             return _Part(bit if op is codes.LITERAL else _ALL & ~bit, False)
         if op is codes.ANY:
             return _Part(_ALL, False)
@@ -124,12 +123,11 @@ class _Reader:
             begins = part.first | follow if part.empty else part.first
             common |= bool(first & begins)
             first |= begins
-        empty = any(p.empty for p in parts)
         ways = sum(p.ways for p in parts) if common else max(p.ways for p in parts)
         own = 0
         for part in parts:
             own |= part.first
-        return _Part(own, empty, ways, max(p.degree for p in parts), any(p.long for p in parts))
+        return _Part(own, any(p.empty for p in parts), ways, max(p.degree for p in parts), any(p.long for p in parts))
 
     def _repeat(self, least: int, most: int, body: Any, follow: int, long: bool) -> _Part:
         once = self._sequence(body, 0, True)
@@ -198,31 +196,37 @@ def compiled(pattern: bytes, search: bool) -> tuple[re.Pattern[bytes], _Part, bo
     return made, whole, search and bool(reader._scans(list(tree), whole.first))
 
 
-def matcher(name: str, pattern: bytes, x: bytes, search: bool) -> re.Pattern[bytes]:
-    """A pattern ready to be run on a string by an op; InvalidArgumentError if it may take too long.
+def matcher(name: str, pattern: bytes, texts: Sequence[bytes], search: bool) -> re.Pattern[bytes]:
+    """A pattern ready to be run on strings by an op; InvalidArgumentError if one of them may take too long.
 
     If it is a `search`, the pattern is looked for at each place, not at the beginning alone.
 
     Examples
     --------
-    >>> matcher("regex_full_match", b"a+b", b"aab", False).fullmatch(b"aab") is not None
+    >>> matcher("regex_full_match", b"a+b", [b"aab"], False).fullmatch(b"aab") is not None
     True
     """
     made, whole, again = compiled(pattern, search)
-    size, starts = max(len(x), 2), 1
-    if again:
-        # it is tried only where the first byte is right
-        first = bytes(b for b in range(256) if whole.empty or whole.first >> b & 1)
-        starts = max(len(x) - len(x.translate(None, first)), 1)
-    steps = whole.ways * starts * float(size) ** min(whole.degree + 1, 60)
-    if whole.degree == math.inf or steps > (_MOST_CHOICES if whole.ways > 1 or whole.degree else _MOST_STEPS):
-        power = whole.degree + 1 + again
-        growth = "faster than any power" if power == math.inf else f"with the power {power:g}"
-        raise InvalidArgumentError(
-            f"{name}: the pattern {_shown(pattern)} may take too long for a string of {len(x)} bytes: its time can "
-            f"grow {growth} of their number, as repeats or alternatives can match the same text. Let each repeat end "
-            f"before what follows it (`[^<>]*>` in place of `.*>`), or call Python's re yourself (py_function)"
-        )
+    most = _MOST_CHOICES if whole.ways > 1 or whole.degree else _MOST_STEPS
+
+    def is_long(size: int, starts: int) -> bool:
+        steps = whole.ways * max(starts, 1) * float(max(size, 2)) ** min(whole.degree + 1, 60)
+        return whole.degree == math.inf or steps > most
+
+    longest = max(map(len, texts), default=0)
+    if not is_long(longest, longest if again else 1):
+        return made
+    # it is tried only where the first byte is right
+    first = bytes(b for b in range(256) if whole.empty or whole.first >> b & 1)
+    for x in texts:
+        if is_long(len(x), len(x) - len(x.translate(None, first)) if again else 1):
+            power = whole.degree + 1 + again
+            growth = "faster than any power" if power == math.inf else f"with the power {power:g}"
+            raise InvalidArgumentError(
+                f"{name}: the pattern {_shown(pattern)} may take too long for a string of {len(x)} bytes: its time can "
+                f"grow {growth} of their number, as repeats or alternatives can match the same text. Let each repeat "
+                f"end before what follows it (`[^<>]*>` in place of `.*>`), or call Python's re yourself (py_function)"
+            )
     return made
 
 

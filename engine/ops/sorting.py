@@ -325,6 +325,11 @@ def searchsorted(sorted_sequence: Any, values: Any, side: str = "left", out_type
 def _unique_kernel(x: Any, *, out_idx: DType) -> tuple[np.ndarray, ...]:
     if x.ndim != 1:
         raise ShapeError(f"unique: argument `x` must be a vector, got shape {x.shape}")
+    if x.dtype == object:
+        strings = x.tolist()
+        number = dict(zip(dict.fromkeys(strings), range(len(strings)), strict=False))
+        found = np.fromiter(map(number.get, strings), out_idx.numpy, len(strings))
+        return np.fromiter(number, object, len(number)), found, np.bincount(found).astype(out_idx.numpy)
     _, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
     # in the order in which they occur
     order = np.argsort(first)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.optimize import least_squares, minimize
 from scipy.sparse.linalg import cg
 
@@ -217,18 +218,66 @@ def test_wrong_arguments() -> None:
 
 @pytest.mark.cluster
 def test_shards_and_blocks_stay_on_dasks_workers() -> None:
-    array = pytest.importorskip("dask.array")
     with dask() as client:
         places = sorted(client.scheduler_info()["workers"])
         shards = [client.submit(load, k, workers=[w], pure=False) for k, w in enumerate(places)]
         p = cluster.over(tf.for_scipy(misses, X), shards, client)
         one = cluster.over(tf.for_scipy(misses, X), DATA[:2])
         blocks = p.jac_blocks(X)
-        whole = array.concatenate([array.from_delayed(b, (40, 3), np.float64) for b in blocks])
+        whole = p.jac_array(X)
         expected = one.jac(X).T.matmat(one.jac(X).matmat(np.eye(3)))
         np.testing.assert_allclose(whole.T.dot(whole).compute(), expected, rtol=1e-12)
         np.testing.assert_array_equal(p.gauss_newton(X)[1], one.gauss_newton(X)[1])
         assert {len(client.who_has([b])[b.key]) for b in blocks} == {1}
+
+
+def kill_one(client: Any) -> None:
+    os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+
+
+@pytest.mark.cluster
+def test_an_array_of_dask_has_sparse_blocks_which_outlive_a_worker() -> None:
+    with dask() as client:
+        p, one = (cluster.over(tf.for_scipy(misses, X, format="csr"), DATA, e, per_task=2) for e in (client, None))
+        here, there = one.jac_array(X), p.jac_array(X)
+        assert there.chunks == here.chunks == ((80, 80, 80, 40), (3,))
+        wanted = here.compute()
+        kill_one(client)
+        for found in (there, there.map_blocks(lambda block: 2.0 * block) / 2.0):
+            assert isinstance(found.compute(), sparse.csr_array)
+            np.testing.assert_array_equal(found.compute().toarray(), wanted.toarray())
+    with pytest.raises(InvalidArgumentError, match="needs a function that gives residuals"):
+        cluster.over(tf.for_scipy(loss, X), DATA).jac_array(X)
+
+
+def descended(rows: Any, gradient: Any) -> Any:
+    return rows - 0.1 * gradient
+
+
+@engines
+def test_rows_of_a_table_are_changed_where_they_are(engine: str, tmp_path: Path) -> None:
+    rng, whole = np.random.default_rng(0), np.arange(33.0).reshape(11, 3)
+    with ENGINES[engine]() as pool:
+        table = cluster.ShardedTable([whole[:4], partial(np.copy, whole[4:9]), whole[9:]], pool)
+        assert table.shape == (11, 3)
+        for k in range(5):
+            each = [tf.IndexedSlices(rng.normal(size=(n, 3)), rng.integers(0, 11, n)) for n in (8, 3)]
+            table.apply(descended, *each)
+            summed = np.zeros_like(whole)
+            for g in each:
+                np.add.at(summed, np.asarray(g.indices), np.asarray(g.values))
+            whole = descended(whole, summed)
+            if k == 2:
+                table.save(str(tmp_path / "saved"))
+            if k in (1, 3) and engine == "dask":
+                kill_one(pool)
+        ids = rng.integers(0, 11, (2, 6))
+        np.testing.assert_array_equal(table.lookup(ids), whole[ids])
+        assert table.lookup(np.zeros((0, 2), np.int64)).shape == (0, 2, 3)
+        with pytest.raises(InvalidArgumentError, match="integers below 11"):
+            table.lookup([11])
+    with pytest.raises(InvalidArgumentError, match="rows of one shape and dtype"):
+        cluster.ShardedTable([np.ones((2, 3)), np.ones((2, 2))])
 
 
 # ---- more workers ----------------------------------------------------------------------------------------------------

@@ -161,12 +161,13 @@ def test_splitting_in_graphs() -> None:
     close(in_graph(graph_api, splits, [SENTENCES]), in_graph(tensorflow().compat.v1, splits, [SENTENCES]))
 
 
-def test_splitting_one_string() -> None:
+def test_splitting_on_tapes() -> None:
     assert tape_api.strings.split("a b  c").numpy().tolist() == [b"a", b"b", b"c"]
     assert tape_api.strings.split("a,b,,c", ",", 2).numpy().tolist() == [b"a", b"b", b",c"]
     assert tape_api.strings.bytes_split("abc").numpy().tolist() == [b"a", b"b", b"c"]
-    with pytest.raises(tape_api.errors.UnimplementedError, match="ragged"):
-        tape_api.strings.split(["a b"])
+    several = tape_api.strings.split([["a b", ""], ["c\0", "d  e"]])
+    assert several.to_list() == [[[b"a", b"b"], []], [[b"c\0"], [b"d", b"e"]]]
+    assert tape_api.strings.bytes_split(several[0]).to_list() == [[[b"a"], [b"b"]], []]
 
 
 @pytest.mark.parametrize(

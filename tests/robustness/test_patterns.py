@@ -19,7 +19,7 @@ ENDLESS = [
 def test_patterns_that_may_take_for_ever_are_refused(pattern: bytes, search: bool) -> None:
     text = b"a" * 60
     with pytest.raises(InvalidArgumentError, match="may take too long"):
-        matcher("regex", pattern, text, search)
+        matcher("regex", pattern, [b"", text], search)
 
 
 @pytest.mark.parametrize(
@@ -27,9 +27,9 @@ def test_patterns_that_may_take_for_ever_are_refused(pattern: bytes, search: boo
     [(rb"a*a*a*a*c", b"a" * 3000), (rb"\s+$", b" " * 200_000 + b"x"), (rb"<[^>]+>", b"<" * 100_000)],
 )
 def test_patterns_that_are_slow_on_long_strings_are_refused_there_alone(pattern: bytes, text: bytes) -> None:
-    assert matcher("regex_replace", pattern, text[:30], True)
+    assert matcher("regex_replace", pattern, [text[:30]], True)
     with pytest.raises(InvalidArgumentError, match=r"regex_replace: the pattern .* grow with the power"):
-        matcher("regex_replace", pattern, text, True)
+        matcher("regex_replace", pattern, [b"a", text], True)
 
 
 USED = [

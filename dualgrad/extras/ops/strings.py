@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
 
-from dualgrad.extras.fingerprint import fingerprint64
-from dualgrad.extras.ops.host import host_op
+from dualgrad.extras.fingerprint import fingerprints
+from dualgrad.extras.ops.host import host_op, row_places
 from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import elementwise_rule, refused
 from engine.core.dtypes import DType, as_dtype, bool_, float32, float64, int32, int64, string
-from engine.core.kinds import nondifferentiable
 from engine.core.op import Op
 from engine.core.operands import Operand, operands
 from engine.core.value import shape_of
@@ -24,40 +28,56 @@ from engine.runtime.errors import DTypeError, InvalidArgumentError, NotKnownYet
 _UNITS = ("BYTE", "UTF8_CHAR")
 
 
-def _strings_only(name: str, avals: Sequence[Aval], names: Sequence[str]) -> None:
-    for aval, argument in zip(avals, names, strict=False):
-        if aval.dtype is not string:
-            raise DTypeError(f"{name}: argument `{argument}` must be of strings, got {aval}")
+def _filled(results: Iterable[Any], shape: tuple[int, ...], dtype: Any = object) -> np.ndarray:
+    is_array = isinstance(results, np.ndarray)
+    return (results.astype(dtype) if is_array else np.fromiter(results, dtype, math.prod(shape))).reshape(shape)
 
 
 def _elementwise(
-    name: str, type: str, function: Callable[..., Any], result: DType | None, args: tuple[str, ...], doc: str
-) -> Op:
-    """An op that computes each element by a Python function; the first operand is of strings.
+    type: str, result: DType | None, args: tuple[str, ...] = ("input",)
+) -> Callable[[Callable[..., Iterable[Any]]], Op]:
+    """Make a function an op whose elements do not depend on each other; its first operand, or all, are of strings.
 
-    Without a `result`, the parameter `out_type` is the dtype.
+    The function takes a list of the elements of each operand that has strings, a vector of those of others, and gives
+    the results: what is done for each string is a call of C. Without a `result`, the parameter `out_type` is the dtype.
     """
 
-    def kernel(*inputs: Any, **params: Any) -> np.ndarray:
-        arrays = np.broadcast_arrays(*inputs)
-        dtype = result or params["out_type"]
-        out = np.empty(arrays[0].shape, dtype.numpy)
-        columns = [np.ravel(a).tolist() for a in arrays]
-        if columns[0]:
-            out.reshape(-1)[:] = [function(*row, **params) for row in zip(*columns, strict=True)]
-        return out
+    def made(function: Callable[..., Iterable[Any]]) -> Op:
+        @functools.wraps(function)
+        def kernel(*inputs: Any, **params: Any) -> np.ndarray:
+            arrays = np.broadcast_arrays(*inputs)
+            columns = [a.ravel().tolist() if a.dtype == object else a.ravel() for a in arrays]
+            return _filled(function(*columns, **params), arrays[0].shape, (result or params["out_type"]).numpy)
 
-    def abstract(*avals: Aval, **params: Any) -> Aval:
-        _strings_only(name.removesuffix("_op"), avals, args[:1])
-        return Aval(broadcast_shapes(name, *[a.shape for a in avals]), result or params["out_type"])
+        def abstract(*avals: Aval, **params: Any) -> Aval:
+            name = function.__name__.removesuffix("_op")
+            return Aval(broadcast_shapes(name, *[a.shape for a in avals]), result or params["out_type"])
 
-    return nondifferentiable(
-        name, kernel, abstract=abstract, batch=elementwise_rule, type=type, args=args, strict=False, doc=doc
-    )
+        return host_op(type, abstract, args=args, batch=elementwise_rule, of_strings=True)(kernel)
+
+    return made
 
 
-def _characters(x: bytes, unit: str) -> bytes | str:
-    return x if unit == "BYTE" else x.decode("utf-8", "replace")
+def _together(function: Callable[[Any], Any], texts: Sequence[Any], between: Any = b"\0") -> Iterable[Any]:
+    """The results of a function for strings or texts, by one call for all of them, with a zero between each two.
+
+    It must let the zeros be. It is called one by one if there are zeros in them, or it raises an error.
+    """
+    joined = between.join(texts)
+    if joined.count(between) == len(texts) - 1:
+        with contextlib.suppress(UnicodeError):
+            found = function(joined)
+            return found.split("\0" if isinstance(found, str) else b"\0")  # type: ignore[no-any-return]
+    return map(function, texts)
+
+
+def _decoded(x: bytes) -> str:
+    return x.decode("utf-8", "replace")
+
+
+def _characters(texts: list[bytes], unit: str) -> Sequence[Any]:
+    """The strings, or the text that they are."""
+    return texts if unit == "BYTE" else list(_together(_decoded, texts))
 
 
 def _bytes(x: Any) -> bytes:
@@ -78,80 +98,103 @@ def _encoding(name: str, encoding: Any) -> str:
 
 # ---- one string at a time --------------------------------------------------------------------------------------------
 
-lower_op = _elementwise(
-    "lower_op",
-    "StringLower",
-    lambda x, *, encoding: x.decode().lower().encode() if encoding else x.lower(),
-    string,
-    ("input",),
-    "Small letters in place of capitals.",
-)
-upper_op = _elementwise(
-    "upper_op",
-    "StringUpper",
-    lambda x, *, encoding: x.decode().upper().encode() if encoding else x.upper(),
-    string,
-    ("input",),
-    "Capitals in place of small letters.",
-)
-strip_op = _elementwise(
-    "strip_op", "StringStrip", lambda x: x.strip(), string, ("input",), "Strings without white space at their ends."
-)
-length_op = _elementwise(
-    "length_op",
-    "StringLength",
-    lambda x, *, unit: len(_characters(x, unit)),
-    int32,
-    ("input",),
-    "The lengths of strings.",
-)
+
+def _in_text(method: Callable[[str], str], x: bytes) -> bytes:
+    return method(x.decode()).encode()
 
 
-def _substr(x: bytes, pos: int, count: int, *, unit: str) -> bytes:
-    text = _characters(x, unit)
-    if not -len(text) <= pos <= len(text):
-        raise InvalidArgumentError(f"substr: pos {pos} out of range for string {x!r}")
-    start = pos + len(text) if pos < 0 else pos
-    return _bytes(text[start : start + max(count, 0)])
+@_elementwise("StringLower", string)
+def lower_op(texts: list[bytes], *, encoding: str) -> Iterable[bytes]:
+    """Small letters in place of capitals."""
+    return _together(partial(_in_text, str.lower) if encoding else bytes.lower, texts)
 
 
-substr_op = _elementwise("substr_op", "Substr", _substr, string, ("input", "pos", "len"), "Parts of strings.")
+@_elementwise("StringUpper", string)
+def upper_op(texts: list[bytes], *, encoding: str) -> Iterable[bytes]:
+    """Capitals in place of small letters."""
+    return _together(partial(_in_text, str.upper) if encoding else bytes.upper, texts)
 
 
-def _regex_replace(x: bytes, *, pattern: bytes, rewrite: bytes, replace_global: bool) -> bytes:
+@_elementwise("StringStrip", string)
+def strip_op(texts: list[bytes]) -> Iterable[bytes]:
+    """Strings without white space at their ends."""
+    return map(bytes.strip, texts)
+
+
+@_elementwise("StringLength", int32)
+def length_op(texts: list[bytes], *, unit: str) -> Iterable[int]:
+    """The lengths of strings."""
+    return map(len, _characters(texts, unit))
+
+
+@_elementwise("Substr", string, args=("input", "pos", "len"))
+def substr_op(strings: list[bytes], pos: np.ndarray, count: np.ndarray, *, unit: str) -> Iterable[bytes]:
+    """Parts of strings."""
+    texts = _characters(strings, unit)
+    size = np.fromiter(map(len, texts), np.int64, len(texts))
+    pos, count = (x.astype(np.int64, casting="same_kind") for x in (pos, count))
+    outside = np.flatnonzero((pos < -size) | (pos > size))
+    if len(outside):
+        i = outside[0]
+        raise InvalidArgumentError(f"substr: pos {pos[i]} out of range for string {strings[i]!r}")
+    starts = np.where(pos < 0, pos + size, pos)
+    ends = starts + np.clip(count, 0, size)
+    parts = [text[a:b] for text, a, b in zip(texts, starts.tolist(), ends.tolist(), strict=True)]
+    return parts if unit == "BYTE" else _together(str.encode, parts, "\0")
+
+
+@_elementwise("RegexReplace", string)
+def regex_replace_op(texts: list[bytes], *, pattern: bytes, rewrite: bytes, replace_global: bool) -> Iterable[bytes]:
+    """What matches a pattern, replaced."""
     template = re.sub(rb"\\(\d)", rb"\\g<\1>", rewrite)
-    return matcher("regex_replace", pattern, x, True).sub(template, x, count=0 if replace_global else 1)
+    replaced = matcher("regex_replace", pattern, texts, True).sub
+    return map(replaced, repeat(template), texts, repeat(0 if replace_global else 1))
 
 
-regex_replace_op = _elementwise(
-    "regex_replace_op", "RegexReplace", _regex_replace, string, ("input",), "What matches a pattern, replaced."
-)
-regex_full_match_op = _elementwise(
-    "regex_full_match_op",
-    "RegexFullMatch",
-    lambda x, *, pattern: matcher("regex_full_match", pattern, x, False).fullmatch(x) is not None,
-    bool_,
-    ("input",),
-    "Whether strings as a whole match a pattern.",
-)
+@_elementwise("RegexFullMatch", bool_)
+def regex_full_match_op(texts: list[bytes], *, pattern: bytes) -> Iterable[bool]:
+    """Whether strings as a whole match a pattern."""
+    return [found is not None for found in map(matcher("regex_full_match", pattern, texts, False).fullmatch, texts)]
 
 
-def _number(x: bytes, *, out_type: DType) -> np.generic:
+def _decimals(texts: list[bytes], out_type: DType) -> np.ndarray | None:
+    """The integers that strings of digits stand for; None if one is something else, or may be too large."""
+    joined = b",".join([b"", *texts, b""])
+    are_decimals = (
+        not joined.translate(None, b"0123456789-,")
+        and joined.count(b",") == len(texts) + 1
+        and joined.count(b"-") == joined.count(b",-")
+        and b",," not in joined
+        and b"-," not in joined
+    )
+    if not are_decimals:
+        return None
+    found, ends = np.fromstring(joined[1:-1], np.int64, sep=","), np.iinfo(out_type.numpy)
+    return None if found.min() <= ends.min or found.max() >= ends.max else found.astype(out_type.numpy)
+
+
+@_elementwise("StringToNumber", None)
+def to_number_op(texts: list[bytes], *, out_type: DType) -> np.ndarray:
+    """The numbers that strings stand for."""
+    return numbers(texts, out_type)
+
+
+def numbers(texts: list[bytes], out_type: DType) -> np.ndarray:
+    """The numbers that strings stand for; InvalidArgumentError if one stands for none."""
+    is_integer = out_type in (int32, int64)
+    if is_integer and len(texts) > 1 and (found := _decimals(texts, out_type)) is not None:
+        return found
     try:
-        if b"_" in x:
+        if b"_" in b"".join(texts):
             raise ValueError("Python would take it for a number")
-        if out_type in (int32, int64):
-            return out_type.numpy.type(int(x))
-        return out_type.numpy.type(float(x))
+        return np.array(list(map(int if is_integer else float, texts)), out_type.numpy)
     except (ValueError, OverflowError):
+        if len(texts) > 1:
+            # the first that stands for none is named
+            return np.concatenate([numbers([text], out_type) for text in texts])
         raise InvalidArgumentError(
-            f"StringToNumberOp could not correctly convert string: {x.decode(errors='replace')}"
+            f"StringToNumberOp could not correctly convert string: {texts[0].decode(errors='replace')}"
         ) from None
-
-
-to_number_op = _elementwise(
-    "to_number_op", "StringToNumber", _number, None, ("input",), "The numbers that strings stand for."
-)
 
 
 @operands("input")
@@ -246,23 +289,19 @@ _WIDEST = 1 << 12
 @host_op("AsString", lambda x, **_: Aval(x.shape, string), args=("input",), batch=elementwise_rule)
 def as_string_op(x: Any, *, precision: int, scientific: bool, shortest: bool, width: int, fill: str) -> np.ndarray:
     """Numbers as strings."""
+    if x.dtype == object:
+        return x.copy()
+    if x.dtype == bool:
+        return np.where(x, b"true", b"false").astype(object)
     flags = "%" + fill + (str(width) if width > -1 else "")
-    digits = f".{precision}" if precision > -1 else ""
-    letter = "e" if scientific else "g" if shortest else "f"
-
-    def text(v: Any) -> str:
-        if isinstance(v, bool):
-            return "true" if v else "false"
-        if isinstance(v, int):
-            return (flags + "d") % v
-        if isinstance(v, complex):
-            return f"({text(v.real)},{text(v.imag)})"
-        return (flags + digits + letter) % v
-
-    out = np.empty(x.shape, object)
-    if x.size:
-        out.reshape(-1)[:] = [v if isinstance(v, bytes) else text(v).encode() for v in np.ravel(x).tolist()]
-    return out
+    digits, letter = f".{precision}" if precision > -1 else "", "e" if scientific else "g" if shortest else "f"
+    one = flags + ("d" if x.dtype.kind in "iu" else digits + letter)
+    values = np.ravel(x)
+    if x.dtype.kind == "c":
+        one, values = f"({one},{one})", values.view(x.real.dtype)
+    # one call of C for all of them
+    text = (f"{one}\0".encode() * x.size) % tuple(values.tolist())
+    return _filled(text.split(b"\0"), x.shape)
 
 
 @operands("input")
@@ -305,19 +344,10 @@ def as_string(
 # ---- joining, splitting ----------------------------------------------------------------------------------------------
 
 
-def _join_abstract(*avals: Aval, separator: bytes) -> Aval:
-    _strings_only("join", avals, ["inputs"] * len(avals))
-    return Aval(broadcast_shapes("join", *[a.shape for a in avals]), string)
-
-
-@host_op("StringJoin", _join_abstract, args=("*inputs",), batch=elementwise_rule)
-def join_op(*inputs: Any, separator: bytes) -> np.ndarray:
+@_elementwise("StringJoin", string, args=("*inputs",))
+def join_op(*texts: list[bytes], separator: bytes) -> Iterable[bytes]:
     """Strings one after the other."""
-    arrays = np.broadcast_arrays(*inputs)
-    out = np.empty(arrays[0].shape, object)
-    if out.size:
-        out.reshape(-1)[:] = [separator.join(row) for row in zip(*[np.ravel(a) for a in arrays], strict=True)]
-    return out
+    return map(separator.join, zip(*texts, strict=True))
 
 
 @operands("*inputs")
@@ -333,7 +363,6 @@ def join(inputs: Any, separator: str = "") -> Operand:
 
 
 def _reduce_join_abstract(x: Aval, *, axes: tuple[int, ...], keepdims: bool, separator: bytes) -> Aval:
-    _strings_only("reduce_join", [x], ["inputs"])
     if x.shape is None:
         return Aval(None, string)
     dims = [1 if a in axes else d for a, d in enumerate(x.shape) if keepdims or a not in axes]
@@ -343,14 +372,13 @@ def _reduce_join_abstract(x: Aval, *, axes: tuple[int, ...], keepdims: bool, sep
 _one_by_one = refused("strings cannot be vectorized; treat them before")
 
 
-@host_op("ReduceJoin", _reduce_join_abstract, args=("inputs",), batch=_one_by_one)
+@host_op("ReduceJoin", _reduce_join_abstract, args=("inputs",), batch=_one_by_one, of_strings=True)
 def reduce_join_op(x: Any, *, axes: tuple[int, ...], keepdims: bool, separator: bytes) -> np.ndarray:
     """The strings along axes, one after the other."""
     for axis in axes:
         rows = np.moveaxis(x, axis, -1)
-        joined = np.empty(rows.shape[:-1], object)
-        if joined.size:
-            joined.reshape(-1)[:] = [separator.join(r.tolist()) for r in rows.reshape(joined.size, -1)]
+        size = math.prod(rows.shape[:-1])
+        joined = _filled(map(separator.join, rows.reshape(size, rows.shape[-1]).tolist()), rows.shape[:-1])
         x = np.expand_dims(joined, axis)
     return x if keepdims else np.squeeze(x, axes)
 
@@ -373,14 +401,10 @@ def reduce_join(inputs: Any, axis: Any = None, keepdims: bool = False, separator
     return reduce_join_op(inputs, axes=axes, keepdims=bool(keepdims), separator=_bytes(separator))
 
 
-to_hash_bucket_fast_op = _elementwise(
-    "to_hash_bucket_fast_op",
-    "StringToHashBucketFast",
-    lambda x, *, num_buckets, out_type: fingerprint64(x) % num_buckets,
-    None,
-    ("input",),
-    "The bucket of each string.",
-)
+@_elementwise("StringToHashBucketFast", int64)
+def to_hash_bucket_fast_op(texts: list[bytes], *, num_buckets: int) -> np.ndarray:
+    """The bucket of each string."""
+    return fingerprints(texts) % num_buckets
 
 
 @operands("input")
@@ -404,32 +428,35 @@ def to_hash_bucket_fast(input: Any, num_buckets: int) -> Operand:
     """
     if num_buckets < 1:
         raise InvalidArgumentError(f"to_hash_bucket_fast: argument `num_buckets` must be at least 1, got {num_buckets}")
-    return to_hash_bucket_fast_op(input, num_buckets=int(num_buckets), out_type=int64)
+    return to_hash_bucket_fast_op(input, num_buckets=int(num_buckets))
 
 
-def _parts(x: bytes, *, sep: bytes, maxsplit: int, skip_empty: bool, any_of: bool) -> list[bytes]:
-    if any_of and not x:
-        return []
+_BYTES = np.array([bytes([i]) for i in range(256)], object)
+
+
+def _split(texts: list[bytes], sep: bytes, maxsplit: int, skip_empty: bool, any_of: bool) -> tuple[np.ndarray, Any]:
+    """How many parts each string has, and the parts of all of them."""
+    if any_of and not sep:
+        return np.fromiter(map(len, texts), np.int64, len(texts)), _BYTES[np.frombuffer(b"".join(texts), np.uint8)]
+    rows: Iterable[list[bytes]]
     if any_of:
-        parts = re.split(b"[" + re.escape(sep) + b"]", x) if sep else [x[i : i + 1] for i in range(len(x))]
+        # an empty string has no parts
+        cut = re.compile(b"[" + re.escape(sep) + b"]").split
+        rows = [parts if text else [] for text, parts in zip(texts, map(cut, texts), strict=True)]
     else:
-        parts = x.split(sep or None, maxsplit)
-    return [p for p in parts if p] if skip_empty else parts
+        rows = list(map(bytes.split, texts, repeat(sep or None), repeat(maxsplit)))
+    if skip_empty:
+        rows = [list(filter(None, parts)) for parts in rows]
+    lengths = np.fromiter(map(len, rows), np.int64, len(texts))
+    return lengths, np.fromiter(chain.from_iterable(rows), object, int(lengths.sum()))
 
 
 def _split_abstract(x: Aval, **_: Any) -> tuple[Aval, ...]:
-    _strings_only("split", [x], ["input"])
     return Aval((None, 2), int64), Aval((None,), string), Aval((2,), int64)
 
 
-@host_op("StringSplitV2", _split_abstract, args=("input",), batch=_one_by_one, multi=True)
+@host_op("StringSplitV2", _split_abstract, args=("input",), batch=_one_by_one, of_strings=True, multi=True)
 def string_split_op(x: Any, **how: Any) -> tuple[np.ndarray, ...]:
     """Parts of strings, as the indices, values and shape of a sparse matrix with a row for each string."""
-    rows = [_parts(text, **how) for text in np.ravel(x).tolist()]
-    lengths = [len(row) for row in rows]
-    places = np.concatenate(
-        [np.zeros((0, 2), np.int64), *[[[i, j] for j in range(n)] for i, n in enumerate(lengths) if n]]
-    )
-    values = np.empty(sum(lengths), object)
-    values[:] = [part for row in rows for part in row]
-    return places.astype(np.int64), values, np.array([len(rows), max(lengths, default=0)], np.int64)
+    lengths, values = _split(np.ravel(x).tolist(), **how)
+    return row_places(lengths), values, np.array([len(lengths), lengths.max(initial=0)], np.int64)

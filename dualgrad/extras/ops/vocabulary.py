@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, compress, repeat
 from typing import Any
 
 import numpy as np
 
-from dualgrad.extras.ops.host import host_op
+from dualgrad.extras.ops.host import host_op, row_places
 from engine.core.aval import Aval
 from engine.core.batching import elementwise_rule, refused
 from engine.core.dtypes import DType, string
@@ -15,15 +17,21 @@ from engine.runtime.errors import DTypeError
 
 
 class Table:
-    """Entries by their keys, and a function for all other keys."""
+    """Entries by their keys; all other keys have a default, or what a function gives for a list of them."""
 
-    def __init__(self, entries: Mapping[Any, Any], default: Callable[[Any], Any]) -> None:
-        self.entries, self.default = dict(entries), default
+    def __init__(
+        self, entries: Mapping[Any, Any], default: Any, others: Callable[[list[Any]], Iterable[Any]] | None = None
+    ) -> None:
+        self.entries, self.default, self.others = dict(entries), default, others
 
-    def __call__(self, key: Any) -> Any:
-        """The entry of a key."""
-        found = self.entries.get(key)
-        return self.default(key) if found is None else found
+    def __call__(self, keys: Sequence[Any]) -> list[Any]:
+        """The entries of keys."""
+        found = list(map(self.entries.get, keys, repeat(self.default)))
+        if self.others is None or self.default not in found:
+            return found
+        is_other = list(map(operator.is_, found, repeat(self.default)))
+        given = iter(self.others(list(compress(keys, is_other))))
+        return [next(given) if other else entry for entry, other in zip(found, is_other, strict=True)]
 
 
 @host_op(
@@ -35,13 +43,10 @@ class Table:
 )
 def looked_up_op(x: Any, *, table: Table, out_type: DType) -> np.ndarray:
     """The value that each element stands for in a table."""
-    out = np.empty(np.shape(x), out_type.numpy)
-    if out.size:
-        out.reshape(-1)[:] = [table(key) for key in np.ravel(x).tolist()]
-    return out
+    return np.fromiter(table(np.ravel(x).tolist()), out_type.numpy, np.size(x)).reshape(np.shape(x))
 
 
-def _rows_abstract(x: Aval, *, row: Any, width: int | None, out_type: DType) -> Aval:
+def _rows_abstract(x: Aval, *, width: int | None, out_type: DType, **_: Any) -> Aval:
     if x.dtype is not string:
         raise DTypeError(f"TextVectorization: the inputs must be of strings, got {x}")
     return Aval(None if x.shape is None else (*x.shape, width), out_type)
@@ -49,13 +54,19 @@ def _rows_abstract(x: Aval, *, row: Any, width: int | None, out_type: DType) -> 
 
 @host_op("TextVectorization", _rows_abstract, args=("input",), batch=refused("texts are not batched"))
 def rows_of_texts_op(
-    x: Any, *, row: Callable[[bytes], Sequence[Any]], width: int | None, out_type: DType
-) -> np.ndarray:
-    """A row of numbers for each text, with zeros behind it."""
-    texts = np.ravel(x).tolist()
-    found = [list(row(text))[:width] for text in texts]
-    length = max(map(len, found), default=0) if width is None else width
-    out = np.zeros((len(texts), length), out_type.numpy)
-    for i, values in enumerate(found):
-        out[i, : len(values)] = values
+    x: Any, *, words: Callable[[list[bytes]], list[list[bytes]]], table: Table, width: int | None, counts: bool,
+    out_type: DType,
+) -> np.ndarray:  # fmt: skip
+    """A row of the numbers of its words for each text, with zeros behind it; or of how often each number occurs."""
+    found = words(np.ravel(x).tolist())
+    lengths = np.fromiter(map(len, found), np.intp, len(found))
+    numbers = np.array(table(list(chain.from_iterable(found))), np.int64)
+    rows, places = row_places(lengths).T
+    columns = numbers if counts else places
+    length = lengths.max(initial=0) if width is None else width
+    out, fits = np.zeros((len(found), length), out_type.numpy), columns < length
+    if counts:
+        np.add.at(out, (rows[fits], columns[fits]), 1)
+    else:
+        out[rows[fits], columns[fits]] = numbers[fits]
     return out.reshape((*np.shape(x), length))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator
+from itertools import repeat
+from string import punctuation
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from engine.core.value import Value, dtype_of, shape_of
 from engine.runtime.errors import InvalidArgumentError
 
 _MODES = ("int", "one_hot", "multi_hot", "count", "tf_idf")
-_PUNCTUATION = re.compile(rb"""[!"#$%&()\*\+,\-./:;<=>?@\[\\\]^_`{|}~']""")
+_PUNCTUATION = punctuation.encode()
 
 
 def _as_bytes(x: Any) -> Any:
@@ -147,20 +148,19 @@ class _Vocabulary(Layer):
         start = len(special)
         if self.invert:
             unknown = self.oov_token
-            return Table(dict(enumerate([*special, *self._tokens])), lambda _: unknown)
+            return Table(dict(enumerate([*special, *self._tokens])), unknown)
         entries = {token: start + i for i, token in enumerate(self._tokens)}
         if self.mask_token is not None:
             entries[self.mask_token] = 0
-        first, several = start - self.num_oov_indices, self.num_oov_indices
+        if self.num_oov_indices:
+            return Table(entries, start - 1)
 
-        def unknown_index(key: Any) -> int:
-            if not several:
-                raise InvalidArgumentError(
-                    f"layer {self.name!r}: {key!r} is not in the vocabulary, and `num_oov_indices` is 0"
-                )
-            return first + (key % several if several > 1 else 0)
+        def refuse(keys: list[Any]) -> NoReturn:
+            raise InvalidArgumentError(
+                f"layer {self.name!r}: {keys[0]!r} is not in the vocabulary, and `num_oov_indices` is 0"
+            )
 
-        return Table(entries, unknown_index)
+        return Table(entries, None, refuse)
 
     @property
     def _depth(self) -> int:
@@ -301,21 +301,21 @@ class TextVectorization(_Vocabulary):
             *(max_tokens, 1, "", "[UNK]", vocabulary, idf_weights, False, output_mode, pad_to_max_tokens),
         )
 
-    def _words(self, text: bytes) -> list[bytes]:
-        """The tokens of a text."""
+    def _words(self, texts: Iterable[bytes]) -> list[list[bytes]]:
+        """The tokens of each text."""
         if self.standardize in ("lower", "lower_and_strip_punctuation"):
-            text = text.lower()
+            texts = map(bytes.lower, texts)
         if self.standardize in ("strip_punctuation", "lower_and_strip_punctuation"):
-            text = _PUNCTUATION.sub(b"", text)
+            texts = map(bytes.translate, texts, repeat(None), repeat(_PUNCTUATION))
         if self.split is None:
-            words = [text]
+            rows = [[text] for text in texts]
         elif self.split == "character":
-            words = [c.encode() for c in text.decode("utf-8", "replace")]
+            rows = [[c.encode() for c in text.decode("utf-8", "replace")] for text in texts]
         else:
-            words = text.split()
+            rows = list(map(bytes.split, texts))
         if self.ngrams is None:
-            return words
-        return [b" ".join(words[i : i + n]) for n in self.ngrams for i in range(len(words) - n + 1)]
+            return rows
+        return [[b" ".join(row[i : i + n]) for n in self.ngrams for i in range(len(row) - n + 1)] for row in rows]
 
     def _texts(self, inputs: Any) -> Any:
         texts = inputs if isinstance(inputs, Value) else self.host.tensor(inputs)
@@ -328,22 +328,13 @@ class TextVectorization(_Vocabulary):
         return texts
 
     def _documents(self, batch: Any) -> Iterator[list[Any]]:
-        yield from (self._words(text) for text in np.ravel(np.asarray(self._texts(batch))).tolist())
+        yield from self._words(np.ravel(np.asarray(self._texts(batch))).tolist())
 
     def call(self, inputs: Any) -> Operand:
         """The rows."""
-        table, texts, words = self._table(), self._texts(inputs), self._words
-        if self.output_mode == "int":
-
-            def row(text: bytes) -> Sequence[Any]:
-                return [table(word) for word in words(text)]
-
-            found = rows_of_texts_op(texts, row=row, width=self.output_sequence_length, out_type=int64)
-            return self.host.tensor(found)
-        depth = self._depth
-
-        def counted(text: bytes) -> Iterable[float]:
-            return np.bincount(np.array([table(word) for word in words(text)], np.int64), minlength=depth)
-
-        counts = rows_of_texts_op(texts, row=counted, width=depth, out_type=float32)
-        return self._of_counts(tf.cast(self.host.tensor(counts), floatx()))
+        counts, how = self.output_mode != "int", {"words": self._words, "table": self._table()}
+        width, dtype = (self._depth, float32) if counts else (self.output_sequence_length, int64)
+        found = self.host.tensor(
+            rows_of_texts_op(self._texts(inputs), counts=counts, width=width, out_type=dtype, **how)
+        )
+        return self._of_counts(tf.cast(found, floatx())) if counts else found
