@@ -48,7 +48,7 @@ class Root:
     @property
     def extent(self) -> tuple[int, int]:
         """The bytes that it reaches, from its address."""
-        return _extent(self.shape, self.strides, self.item)
+        return _extent(self.shape, self.strides, self.item) if self.shape else (0, self.item)
 
 
 @cached(1 << 12)
