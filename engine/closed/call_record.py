@@ -93,8 +93,9 @@ class CallRecord:
     """
 
     def __init__(self, tape: FunctionTape, given: Sequence[EagerTensor], results: Sequence[Any]) -> None:
-        seen = tape.seen.nodes
-        nodes = [n for n in seen if any(map(tape.knows, n.outputs))]
+        nodes, others = list[Node](), list[Node]()
+        for node in tape.seen.nodes:
+            (nodes if any(map(tape.knows, node.outputs)) else others).append(node)
         kept = [v for v, _ in tape.reads.values() if id(v) not in tape.written]
         reads = {id(n): n for n in nodes if n.op is read_variable and any(n.inputs[0] is v for v in kept)}
         known = [*given, *[n.outputs[0] for n in reads.values()]]
@@ -119,8 +120,8 @@ class CallRecord:
         self._steps = [(variable, number, tuple(steps)) for variable, number, steps in parts]
         self.results = [number[id(x)] if isinstance(x, Value) and tape.knows(x) else None for x in results]
         self._written = list(tape.written.values())
-        made = {id(x) for n in seen for x in n.outputs}
-        apart = [x for n in seen if not any(map(tape.knows, n.outputs)) for x in n.inputs if id(x) not in made]
+        made = {id(x) for n in tape.seen.nodes for x in n.outputs}
+        apart = [x for n in others for x in n.inputs if id(x) not in made]
         same = [x for x, number in zip(results, self.results, strict=True) if number is None]
         # what the function makes of shapes is another value in each call
         looked_at = [x for x in tape.looked_at if not tape.knows(x)]

@@ -52,6 +52,7 @@ class TracedFunction:
         self._again = [again for _, again in tape.drawn]
         self.draws = tape.draws
         self._trace = Trace()
+        self._make = in_trace(self._trace)
         self._alone: ClosedFunction | None = None
         self._told: ClosedFunction | None = None
         given = [*arguments, *[x for values, _ in tape.drawn for x in values]]
@@ -108,8 +109,9 @@ class TracedFunction:
         """
         try:
             self._repeat(_needed(tape.everything(), ends), of)
-            rest = [n for n in _needed(tape.everything(), tape.measured) if id(n.outputs[0]) not in of]
-            self._repeat(rest, of)
+            if tape.measured:
+                rest = [n for n in _needed(tape.everything(), tape.measured) if id(n.outputs[0]) not in of]
+                self._repeat(rest, of)
         except VaryingShape as error:
             if any(id(x) in of and of[id(x)].aval.shape != x._shape for x in tape.measured):
                 raise Untraceable(f"Python has seen the shape, and {error}") from None
@@ -143,7 +145,7 @@ class TracedFunction:
         op = node.op
         same = op.simplify([x.aval for x in operands], node.params) if op.multi and op.simplify else None
         # a rule of the user's own is not needed any more, and may hold tensors
-        return in_trace(self._trace)(node, operands) if same is None else [operands[i] for i in same]
+        return self._make(node, operands) if same is None else [operands[i] for i in same]
 
     def __call__(self, arguments: Sequence[EagerTensor]) -> Any:
         """The function's result for other arguments of the same shapes and dtypes; an error changes nothing.

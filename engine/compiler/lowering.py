@@ -91,6 +91,8 @@ class Rewrite(NamedTuple):
     """Why it changes no bit."""
     detail: str = ""
     """Which one it is of several of one pass."""
+    by_contents: bool = False
+    """Whether it looks at what is known of the contents of operands."""
 
 
 @dataclass(kw_only=True)
@@ -118,8 +120,8 @@ class Lowering(Code, ValueTable):
     """``value id -> value id`` of what it is a reshape of, if both have the same memory."""
     first: dict[Any, int] = field(default_factory=dict)
     """``(shape, dtype) -> value id`` of the first value of that shape and dtype."""
-    rewrites: dict[Op, tuple[Rewrite, ...]] = field(default_factory=dict)
-    """Those that look at an op, as they are asked for."""
+    rewrites: dict[Op, tuple[Sequence[Rewrite], Sequence[Rewrite]]] = field(default_factory=dict)
+    """Those that look at an op, as they are asked for; those of them that need not know contents of operands."""
     node: Any = None
     """The node being lowered."""
     inside: str = ""
@@ -130,7 +132,7 @@ class Lowering(Code, ValueTable):
     def new_value(self, aval: Aval, order: Order = Order.UNKNOWN) -> int:
         """The id of a new value."""
         value_id = Code.new_value(self, aval, order)
-        if aval.is_static:
+        if is_known(aval.shape):
             self.first.setdefault((aval.shape, aval.dtype), value_id)
         return value_id
 
@@ -213,7 +215,8 @@ class Lowering(Code, ValueTable):
             inputs, params = op.fix(inputs, arrays, params)
             avals = [self.avals[s] for s in inputs]
         node = Application(op, inputs, params, avals, results)
-        for rewrite in self.rewrites_of(op):
+        every, of_unknown = self.rewrites_of(op)
+        for rewrite in of_unknown if self.structures.keys().isdisjoint(inputs) else every:
             outputs = rewrite.apply(self, node)
             if outputs is not None:
                 self.count(rewrite.name)
@@ -226,11 +229,12 @@ class Lowering(Code, ValueTable):
             self.seen[node.key] = outputs
         return outputs
 
-    def rewrites_of(self, op: Op) -> tuple[Rewrite, ...]:
-        """Those that look at an op."""
+    def rewrites_of(self, op: Op) -> tuple[Sequence[Rewrite], Sequence[Rewrite]]:
+        """Those that look at an op; without those by what is known of operands, unless it may be given others."""
         if (found := self.rewrites.get(op)) is None:
             active = {*self.passes, "seeds"}
-            found = self.rewrites[op] = tuple([r for r in REWRITES if r.name in active and r.looks_at(op)])
+            every = [r for r in REWRITES if r.name in active and r.looks_at(op)]
+            found = self.rewrites[op] = every, [r for r in every if op.references or not r.by_contents]
         return found
 
     # ---- rewrites ----------------------------------------------------------------------------------------------------
@@ -399,8 +403,8 @@ class Lowering(Code, ValueTable):
     def folded(self, node: Application) -> tuple[int, ...] | None:
         """Compute a node of constants now; None if it is not one."""
         op, inputs, params = node.op, node.inputs, node.params
-        operands = None if is_stateful(op, params) or not inputs else self.operands_now(op, inputs)
-        if operands is None:
+        operands = self.operands_now(op, inputs) if inputs else None
+        if operands is None or is_stateful(op, params):
             return None
         # what is no larger than a constant that is kept anyway may be kept, too
         kept = [] if op.from_avals else [x.nbytes for x in operands if x.flags.forc]
@@ -481,6 +485,7 @@ REWRITES = (
             functools.partial(Lowering.simplified, by=one),
             one.exact,
             "" if one.seeds else one.name,
+            by_contents=True,
         )
         for one in SIMPLIFICATIONS
     ],
@@ -522,8 +527,8 @@ def _same_places(shape: Shape, other: Shape) -> bool:
 
 def _key(op: Op, inputs: tuple[int, ...], params: Mapping[str, Any]) -> tuple[Any, ...] | None:
     """A key that equal nodes share, or None if a node must never be taken for equal to another."""
-    if op.stateful:
-        return None
+    if op.stateful or not params:
+        return None if op.stateful else (op, inputs)
     try:
         return op, inputs, tuple([(name, distinct(value)) for name, value in params.items()])
     except TypeError:
@@ -568,7 +573,7 @@ def lower(
     ]
     fed = {id(symbol) for symbol, _ in inputs}
     for node in nodes:
-        outputs_fed = fed and node.outputs and fed.issuperset(map(id, node.outputs))
+        outputs_fed = node.outputs and id(node.outputs[0]) in fed and fed.issuperset(map(id, node.outputs))
         if node.op is not variable_handle and not outputs_fed:
             work.visit(node)
     wanted = [work.ids[id(x)] for x in outputs]

@@ -28,7 +28,7 @@ static PyObject *active, *accept, *failed, *beside_of, *enter_slowly, *nothing;
 static PyObject *caller, *caller_of_one, *caller_of_two;
 static PyObject *distinct_of, *leaf_of, *array_of;
 static PyObject *name_dict, *name_tapes, *name_enter, *name_snapshot, *name_spec, *empty;
-static int paused; /* whether everything is left to Python */
+static npy_intp left_from = NPY_MAX_INTP; /* elements of an operand from which on an op is left to Python; 0: each op */
 static Py_ssize_t at_array, at_kernel, at_accepted, at_multi, at_vjp, at_tracked, at_nodes, at_nondifferentiable, at_log, at_rounds;
 
 static PyObject *slot(PyObject *object, Py_ssize_t offset)
@@ -50,6 +50,12 @@ static PyObject *wrapped(PyObject *array)
 static int is_eager(PyObject *x)
 {
     return Py_TYPE(x) == eager_type && slot(x, at_array) != NULL;
+}
+
+/* Whether ops on an array are left to Python. */
+static int is_left(PyObject *array)
+{
+    return left_from < NPY_MAX_INTP && PyArray_CheckExact(array) && PyArray_SIZE((PyArrayObject *)array) >= left_from;
 }
 
 /* The dtype of an array or NumPy scalar, a new reference; NULL without an error if it has none. */
@@ -253,13 +259,16 @@ static enum raw raw_operands(const Application *a, PyObject **arrays)
 {
     const Py_ssize_t number = a->names == NULL ? 0 : PyTuple_GET_SIZE(a->names);
     enum raw found = ARRAYS;
-    if (paused || a->count < 1 || a->count + number > MOST || slot(a->op, at_kernel) == NULL) {
+    if (left_from == 0 || a->count < 1 || a->count + number > MOST || slot(a->op, at_kernel) == NULL) {
         return NOT_HERE;
     }
     for (Py_ssize_t i = 0; i < a->count; i++) {
         PyObject *x = a->inputs[i];
         if (is_eager(x)) {
             arrays[i] = slot(x, at_array);
+            if (is_left(arrays[i])) {
+                return NOT_HERE;
+            }
         }
         else if (PyArray_CheckExact(x)) {
             arrays[i] = x;
@@ -477,7 +486,7 @@ static PyObject *op_call(PyObject *op, PyObject *const *args, Py_ssize_t count, 
     if (count < 1 || count + number > MOST) {
         return called_with_many(kernel, args, count, names);
     }
-    PyObject *result = names == NULL && !paused ? by_loop(op, args, count) : NULL;
+    PyObject *result = names == NULL && left_from ? by_loop(op, args, count) : NULL;
     if (result != NULL || PyErr_Occurred()) {
         return result;
     }
@@ -629,15 +638,15 @@ static PyObject *setup_variable(PyObject *module, PyObject *type)
     return bad ? NULL : Py_NewRef(Py_None);
 }
 
-static PyObject *pause_all(PyObject *module, PyObject *whether)
+static PyObject *pause_from(PyObject *module, PyObject *least)
 {
     (void)module;
-    const int before = paused, now = PyObject_IsTrue(whether);
-    if (now < 0) {
+    const Py_ssize_t from = PyLong_AsSsize_t(least);
+    if (from == -1 && PyErr_Occurred()) {
         return NULL;
     }
-    paused = now;
-    return PyBool_FromLong(before);
+    left_from = from < 0 ? NPY_MAX_INTP : from;
+    Py_RETURN_NONE;
 }
 
 /* Sums over the middle one of three axes: arrays in C order, of which the second one is zeros. */
@@ -676,7 +685,7 @@ static PyObject *add_rows(PyObject *module, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"add_rows", add_rows, METH_VARARGS, "add_rows(x, sums): add the rows of x, along axis 1, to sums, or to states of sums in blocks."},
-    {"pause", pause_all, METH_O, "pause(whether): leave all ops to Python, or no longer; returns what held before."},
+    {"pause", pause_from, METH_O, "pause(least): leave ops on tensors of so many elements or more to Python; none if it is negative."},
     {"setup_variable", setup_variable, METH_O, "setup_variable(Variable): variables that are read before ops are applied."},
     {"setup", setup, METH_VARARGS, "setup(...): the classes and functions of Python that this is about."},
     {"setup_structure", setup_structure, METH_VARARGS, "setup_structure(DType, distinct, leaf, array): what keys are made with."},

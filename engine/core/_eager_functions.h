@@ -34,7 +34,7 @@ static int are_values(PyObject *x)
 /* Whether nothing needs to be converted. -1 on an error. */
 static int is_plain_call(const Shortcut *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
-    if (paused || count < self->least || count > self->most) {
+    if (left_from == 0 || count < self->least || count > self->most) {
         return 0;
     }
     for (Py_ssize_t i = 0; i < count && i < 64; i++) {
@@ -89,7 +89,7 @@ static PyObject *shortcut_call(PyObject *function, PyObject *const *args, size_t
         }
         return out;
     }
-    if (plain == 0 && is_op && !paused && names == NULL && count == 2 && self->least == 2 && self->most == 2) {
+    if (plain == 0 && is_op && left_from && names == NULL && count == 2 && self->least == 2 && self->most == 2) {
         out = with_number(self->target, args);
     }
     return out != NULL || PyErr_Occurred() ? out : called_in_python(function, args, nargsf, names);

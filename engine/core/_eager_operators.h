@@ -80,7 +80,7 @@ static PyObject *spec_of(PyObject *key)
 static PyObject *selected(Operator *self, PyObject *tensor, PyObject *key)
 {
     PyObject *array = slot(tensor, at_array);
-    if (paused || !PyArray_CheckExact(array)) {
+    if (!PyArray_CheckExact(array) || is_left(array)) {
         return NULL;
     }
     const int is_known = known(self->op, &array, 1);

@@ -400,24 +400,27 @@ if in_c:
     in_c.setup_memory(TUNING.pool_bytes)
 
 
-_pausing: list[Any] = [threading.Lock(), 0]
+_pausing, _paused_from = threading.Lock(), list[int]()
 
 
 @contextmanager
-def applied_in_python() -> Iterator[None]:
-    """While any thread is inside, Python applies ops, so that what stands in this module can be replaced."""
-    _paused_by(1)
+def applied_in_python(least: int = 0) -> Iterator[None]:
+    """While any thread is inside, Python applies ops, so that what stands in this module can be replaced.
+
+    Only those on a tensor of so many elements at least are meant, and on what is no `EagerTensor`.
+    """
+    _paused(_paused_from.append, least)
     try:
         yield
     finally:
-        _paused_by(-1)
+        _paused(_paused_from.remove, least)
 
 
-def _paused_by(more: int) -> None:
-    with _pausing[0]:
-        _pausing[1] += more
+def _paused(change: Callable[[int], None], least: int) -> None:
+    with _pausing:
+        change(least)
         if in_c:
-            in_c.pause(_pausing[1] > 0)
+            in_c.pause(min(_paused_from, default=-1))
 
 
 wrap: Callable[[Any], EagerTensor] = in_c.wrap if in_c else EagerTensor

@@ -90,7 +90,7 @@ def putting_off(function: FunctionTape) -> Iterator[None]:
 
     If the function fails, all that it has assigned is there.
     """
-    with applied_in_python():
+    with applied_in_python(LARGE):
         active.instead = partial(_put_off, function)
         try:
             yield

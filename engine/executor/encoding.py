@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -85,7 +84,7 @@ class _Encoding:
                 elif isinstance(step, Group) and step.holds(root) and self.last[root] == i:
                     root.tiled = True
                 else:
-                    needed[root] = Needed(_aligned(root.extent[1]), (i, 0), (self.last[root], math.inf))
+                    needed[root] = Needed(_aligned(root.extent[1]), i, self.last[root])
             if isinstance(step, Group):
                 step.fuse()
                 tiles |= _tiles(step, i)
@@ -266,10 +265,10 @@ def _root(x: Any) -> Root:
 
 
 def _roots(step: Row | Call | Group) -> list[Root]:
-    if isinstance(step, Group):
-        return list(step.forms)
     if isinstance(step, Row):
         return [*[root for root, _ in step.operands], *step.keeps]
+    if isinstance(step, Group):
+        return list(step.forms)
     operands = [_root(x) for x in step.operands if not isinstance(x, Fixed)]
     return [*operands, *step.results]
 

@@ -231,7 +231,7 @@ def _size(row: Row) -> int:
 
 def grouped(steps: Sequence[Row | Call]) -> list[Row | Call | Group]:
     """The steps with groups in place of rows that run tile by tile."""
-    if not any(isinstance(s, Row) and _size(s) >= _LEAST_FUSED and lines_of(s) for s in steps):
+    if not any(isinstance(s, Row) and s.dims != (1,) and _size(s) >= _LEAST_FUSED and lines_of(s) for s in steps):
         return list(steps)
     steps, late = recomputed(steps)
     result: list[Row | Call | Group] = []

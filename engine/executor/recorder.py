@@ -31,13 +31,16 @@ class Recorder:
 
     If it `reruns`, the program has no effects, so that it may run a second time where a limit is not kept; instructions
     at the positions `doubted` have not kept one in an earlier run. `instruction` has the position and the operands of
-    the one whose kernel is called, where it can be called again with arrays.
+    the one whose kernel is called, where it can be called again with arrays. `forms` are calls of ufuncs that were
+    written, by what they depend on: a row and where its result is; `held` are constants that they read, by identity.
     """
 
     def __init__(self, reruns: bool = False, doubted: Collection[int] = ()) -> None:
         self.reruns, self.doubted = reruns, doubted
         self.recording = Recording([])
         self.instruction: tuple[int, Sequence[Any]] | None = None
+        self.forms: dict[Any, tuple[Row, Ref]] = {}
+        self.held: dict[int, tuple[Any, Ref]] = {}
 
     # ---- values ------------------------------------------------------------------------------------------------------
 
@@ -134,15 +137,13 @@ class Recorder:
     def ufunc(self, ufunc: np.ufunc, inputs: Sequence[Any], out: Any = None, order: str = "K") -> Hidden:
         """A call of an elementwise ufunc."""
         opaque_if(ufunc.nout != 1 or ufunc.signature is not None)
-        kinds: list[Any] = []
-        reals: list[Any] = []
-        for x in inputs:
-            if type(x) is Observed:
-                kinds.append(x.ref.dtype)
-                reals.append(x.actual)
-            else:
-                kinds.append(x.dtype if hasattr(x, "dtype") else type(x))
-                reals.append(x)
+        reals = [x.actual if type(x) is Observed else x for x in inputs]
+        # a NumPy scalar is not written to: ``+=`` gives another one
+        is_new = out is None or (type(out) is Observed and isinstance(out.actual, np.generic))
+        form = (ufunc, *map(_form, inputs)) if is_new and order == "K" else None
+        if form in self.forms:
+            return self.again(*self.forms[form], inputs, ufunc(*reals))
+        kinds = [x.dtype if hasattr(x, "dtype") else type(x) for x in inputs]
         resolved = loop_of(ufunc, tuple(kinds))
         if resolved is None:
             raise Opaque
@@ -153,9 +154,12 @@ class Recorder:
                 operands.append(x.ref if x.ref.dtype == dtype else cast(self, x, dtype).ref)
             else:
                 operands.append(self.constant(np.asarray(x, dtype)))
-        if out is None or (type(out) is Observed and isinstance(out.actual, np.generic)):
-            # a NumPy scalar is not written to: ``+=`` gives another one
-            return self.elementwise(loop, operands, ufunc(*reals) if order == "K" else ufunc(*reals, order=order))
+        if is_new:
+            before = len(self.recording.steps)
+            made = self.elementwise(loop, operands, ufunc(*reals) if order == "K" else ufunc(*reals, order=order))
+            if form is not None and kinds == [*dtypes[:-1]] and len(self.recording.steps) == before + 1:
+                self.forms[form] = self.recording.steps[-1], made.ref
+            return made
         opaque_if(type(out) is not Observed or out.ref.root.kind != "computed" or out.dtype != dtypes[-1])
         for x in operands:
             if x.root is out.ref.root and x != out.ref:
@@ -163,6 +167,20 @@ class Recorder:
                 raise Opaque
         ufunc(*reals, out=out.actual)
         return self.elementwise(loop, operands, None, out)
+
+    def again(self, row: Row, made: Ref, inputs: Sequence[Any], real: Any) -> Hidden:
+        """The row of a call of the form of one that was written, with its result `real`."""
+        root = Root("computed", made.dtype, made.shape, made.strides, -1, None, made.scalar)
+        refs = [x.ref if type(x) is Observed else self.kept(x) for x in inputs]
+        places = (*[(ref.root, ref.offset) for ref in refs], (root, 0))
+        self.recording.steps.append(Row(row.loop, places, row.dims, row.steps, row.outer, row.strides))
+        return Observed(self, real, Ref(root, 0, made.shape, made.strides, made.dtype, made.scalar))
+
+    def kept(self, x: Any) -> Ref:
+        """A constant, which is the same one wherever it is read."""
+        if id(x) not in self.held:
+            self.held[id(x)] = x, self.constant(np.asarray(x))
+        return self.held[id(x)][1]
 
     def view(self, x: Observed, real: Any) -> Hidden:
         """A view of `x`, or its copy in C order."""
@@ -184,6 +202,13 @@ class Recorder:
     def copy(self, x: Observed, real: Any) -> Hidden:
         """A copy of `x`, of the same shape."""
         return self.elementwise((f"copy_{x.dtype.itemsize}",), [x.ref], real)
+
+
+def _form(x: Any) -> Any:
+    """All of an operand that the row of a ufunc depends on."""
+    if type(x) is Observed:
+        x = x.ref
+    return (x.dtype, x.shape, x.strides) if hasattr(x, "dtype") else type(x)
 
 
 _ROUNDED_TWICE = (np.multiply, np.square)

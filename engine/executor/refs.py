@@ -48,7 +48,7 @@ class Root:
     @property
     def extent(self) -> tuple[int, int]:
         """The bytes that it reaches, from its address."""
-        return _extent(self.shape, self.strides, self.item)
+        return _extent(self.shape, self.strides, self.item) if self.shape else (0, self.item)
 
 
 @cached(1 << 12)
@@ -140,7 +140,7 @@ class Row:
     def work(self) -> int:
         """Elements that it goes through."""
         dims = self.dims
-        if self.loop[0] in AT_INDICES:
+        if len(dims) > 2 and self.loop[0] in AT_INDICES:
             dims = dims[0], dims[2]
         return math.prod(dims) * math.prod(self.outer)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.compiler.ir.instruction import Instruction, is_stateful
 from engine.compiler.ir.layout import same_layout
-from engine.compiler.liveness import dying, last_uses, values_of
+from engine.compiler.liveness import last_uses, values_of
 from engine.compiler.passes.inplace_concat import alloc
 from engine.compiler.passes.nan_checks import SpeculationFailed, no_nan, without_choices
 from engine.compiler.verify import Checked
@@ -147,6 +147,8 @@ class Staged:
 def _static(program: Runnable) -> tuple[int, ...]:
     """The positions of the inputs, of rank 0, by whose contents kernels choose how to compute (`Op.static`)."""
     positions: set[int] = set()
+    if not any(instruction.op.static for instruction in program.instructions):
+        return ()
     for instruction in reversed(program.instructions):
         op, inputs = instruction.op, instruction.inputs
         positions.update([inputs[k] for k in op.static])
@@ -245,18 +247,24 @@ def interpreted(program: Runnable, arguments: Sequence[Any], located: Callable[.
 def _carried_out(
     program: Runnable, known: dict[int, Any], instructions: Sequence[Instruction], located: Callable[..., Exception]
 ) -> tuple[Any, ...]:
-    for instruction, dead in zip(instructions, _dying(program, instructions), strict=True):
+    last = _last_uses(program, instructions)
+    for i, instruction in enumerate(instructions):
         results = _called(program, instruction, [known[s] for s in instruction.inputs], located)
         known.update(zip(instruction.outputs, results, strict=True))
-        for s in dead:
-            known.pop(s, None)
+        _forget(known, instruction, last, i)
     return tuple([known[s] for s in program.outputs])
 
 
-def _dying(program: Runnable, instructions: Sequence[Instruction]) -> list[list[int]]:
-    """Per instruction, the values that nobody needs any more after it."""
-    last = last_uses(values_of(instructions), (*program.outputs, *program.constants))
-    return dying(last, len(instructions))
+def _last_uses(program: Runnable, instructions: Sequence[Instruction]) -> dict[int, int]:
+    """The last of the instructions that needs each value."""
+    return last_uses(values_of(instructions), (*program.outputs, *program.constants))
+
+
+def _forget(known: dict[int, Any], instruction: Instruction, last: dict[int, int], i: int) -> None:
+    """Let go of the values that nobody needs any more after an instruction, number i."""
+    for s in (*instruction.inputs, *instruction.outputs):
+        if last[s] == i:
+            known.pop(s, None)
 
 
 def _called(
@@ -303,7 +311,7 @@ def observed(
             known[s] = _held(recorder, root, argument)
     values = recorder.recording.values
     values.update({s: _operand(x) for s, x in known.items()})
-    dead = _dying(program, program.instructions)
+    last = _last_uses(program, program.instructions)
     for i, instruction in enumerate(program.instructions):
         operands = [known[s] for s in instruction.inputs]
         results = _written(recorder, i, instruction, operands)
@@ -312,8 +320,7 @@ def observed(
         for s, x in zip(instruction.outputs, results, strict=True):
             known[s] = x
             values[s] = _operand(x)
-        for s in dead[i]:
-            known.pop(s, None)
+        _forget(known, instruction, last, i)
     wanted = [known[s] for s in program.outputs]
     recorder.recording.results = [_operand(x) for x in wanted]
     return tuple([_real(x) for x in wanted]), recorder.recording
@@ -347,14 +354,11 @@ def _written(
     recorder: Recorder, position: int, instruction: Instruction, operands: Sequence[Any]
 ) -> tuple[Observed | Fixed, ...] | None:
     """The results of an instruction by rows, or None."""
-    op, held = instruction.op, {type(x) for x in operands}
-    if is_stateful(op, instruction.params) or _Loose in held:
-        return None
-    kernel = rewrite_of(op)
+    op, kinds = instruction.op, [*map(type, operands)]
     steps = recorder.recording.steps
     before = len(steps)
     recorder.instruction = position, operands
-    if op.is_ufunc and Observed in held and not instruction.params:
+    if op.is_ufunc and Observed in kinds and not instruction.params and _Loose not in kinds:
         # what NumPy would ask of an observed operand: it takes long to find out whom to ask
         ufunc: Any = op.kernel
         try:
@@ -364,6 +368,9 @@ def _written(
             _pass_over(error)
             del steps[before:]
             return None
+    if _Loose in kinds or is_stateful(op, instruction.params):
+        return None
+    kernel = rewrite_of(op)
     for hidden in _hidden(recorder, operands):
         try:
             if kernel is not None:

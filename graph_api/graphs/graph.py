@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dualgrad.frontend import seeds
 from dualgrad.frontend.flow.contexts import WAIT_INSIDE, Contexts
+from dualgrad.frontend.flow.places import user_line
 from dualgrad.frontend.namespace import lazily
 from dualgrad.frontend.overrides import apply_overridden, checked_map
 from engine.core.aval import Aval
@@ -78,6 +79,8 @@ class Graph(Shown, NotCopied, Contexts):
         self._by_name: dict[str, Operation] = {}
         self._names_in_use: dict[str, int] = {}
         self._scope = ""
+        self.made_at: tuple[str, int] | None = None  # where in the program operations are made now, if that is known
+        self.lines: dict[tuple[str, int], tuple[str, int]] = {}  # what a line makes shares one tuple
         self._collections: dict[str, list[Any]] = {}
         self._control: list[list[Operation]] = []
         self._finalized = False
@@ -146,10 +149,11 @@ class Graph(Shown, NotCopied, Contexts):
 
     def capture(self, x: Any, dtype: Any = None, name: str = "value") -> Symbol:
         """A constant; it waits for nothing, whatever the control dependencies around it."""
-        if isinstance(x, EagerTensor) and id(x) in self._captured:
+        before, self._control = self._control, []
+        try:
             return super().capture(x, dtype, name)
-        with self.control_dependencies(None):
-            return super().capture(x, dtype, name)
+        finally:
+            self._control = before
 
     def rely(self, on: Sequence[Any], results: Sequence[Any]) -> None:
         """Note that `results` are right only for the contents that the values `on` are known to have."""
@@ -216,13 +220,16 @@ class Graph(Shown, NotCopied, Contexts):
 
     def visited(self, nodes: Iterable[Node]) -> Iterator[Node]:
         """The nodes; what their rules make is named after them (``gradients/y_grad/Mul``), and knows them."""
+        line = user_line(1)
         for node in nodes:
-            before, scope = len(self.nodes), self._scope
+            before, scope, at = len(self.nodes), self._scope, self.made_at
             self._scope = self.unique_name(f"{getattr(node, 'name', node.op.type)}_grad")
+            # a rule of the user's own has lines of its own
+            self.made_at = line if node.op.module.startswith("engine.ops.") else None
             try:
                 yield node
             finally:
-                self._scope = scope
+                self._scope, self.made_at = scope, at
             for made in self.nodes[before:]:
                 made.made_for(node, self.colocating)
 
@@ -298,12 +305,12 @@ class Graph(Shown, NotCopied, Contexts):
             self._names_in_use[key] = count + 1
         if not count:
             return full
-        while (candidate := f"{full}_{count}").lower() in self._names_in_use:
+        while (candidate := f"{key}_{count}") in self._names_in_use:
             count += 1
         if mark_as_used:
             self._names_in_use[key] = count + 1
-            self._names_in_use[candidate.lower()] = 1
-        return candidate
+            self._names_in_use[candidate] = 1
+        return f"{full}_{count}"
 
     @contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:

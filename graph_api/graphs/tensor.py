@@ -164,7 +164,8 @@ class Operation(Node):
         self.control_inputs = graph.current_control_inputs()
         self.device = graph.current_device
         # those between here and who calls `Graph.append`
-        self.where = user_line(4)
+        line = graph.made_at or user_line(4)
+        self.where = graph.lines.setdefault(line, line)
         self.context = None if graph.context is None else graph.belongs(self)
         self.overridden: tuple[str, str] | None = None
         self._original_op: Node | None = None

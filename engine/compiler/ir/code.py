@@ -46,8 +46,9 @@ class Code:
         while value in self.avals:
             value += 1
         self.avals[value] = aval
-        size = aval.size
-        self.orders[value] = Order.CONTIGUOUS if size is not None and size <= 1 else order
+        if order is not Order.CONTIGUOUS and (size := aval.size) is not None and size <= 1:
+            order = Order.CONTIGUOUS
+        self.orders[value] = order
         return value
 
     def new_constant(self, array: Any) -> int:

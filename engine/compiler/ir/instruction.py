@@ -81,7 +81,7 @@ def without_unused(instructions: Sequence[Instruction], outputs: Collection[int]
     needed = set(outputs)
     kept = []
     for instruction in reversed(instructions):
-        if is_stateful(instruction.op, instruction.params) or not needed.isdisjoint(instruction.outputs):
+        if not needed.isdisjoint(instruction.outputs) or is_stateful(instruction.op, instruction.params):
             needed.update(instruction.inputs)
             kept.append(instruction)
     return kept[::-1]

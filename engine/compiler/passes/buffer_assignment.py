@@ -79,7 +79,7 @@ def assign_buffers(code: Code) -> BufferAssignment | None:
     One that may not be in C order gets no offset, which `into` would leave unused.
     """
     instructions, avals, orders = code.instructions, code.avals, code.orders
-    if not any(_bytes(avals[s]) >= LEAST for each in instructions for s in each.outputs):
+    if not any(avals[s].shape and _bytes(avals[s]) >= LEAST for each in instructions for s in each.outputs):
         return None
     last, escaping, live_out = _lifetimes(instructions, code.outputs)
     # sweeps in chunks are to take little memory: what is in one goes when the next one comes

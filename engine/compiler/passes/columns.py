@@ -57,8 +57,8 @@ def as_columns(code: Code) -> int:
     # what computes something of rows, or takes them apart, tells which axis is long
     of_rows = [i for i in code.instructions if i.op.elementwise or i.op is unstack_op]
     values = [(i.inputs if i.op is unstack_op else i.outputs)[0] for i in of_rows]
-    shapes = [whole_shape(code.avals[s]) for s in values if code.avals[s].is_static]
-    lengths = Counter(max(shape) for shape in shapes if len(shape) > 1 and shape[-1] <= _SHORT)
+    shapes = [whole_shape(a) for s in values if len((a := code.avals[s]).shape or ()) > 1 and a.is_static]
+    lengths = Counter(max(shape) for shape in shapes if shape[-1] <= _SHORT)
     ((length, _),) = lengths.most_common(1) or [(0, 0)]
     if length < _LONG:
         return 0

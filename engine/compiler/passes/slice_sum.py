@@ -113,8 +113,6 @@ def sum_slices(code: Code) -> int:
     """Replace sums of slices among zeros; how many additions."""
     made = {i.outputs[0]: i for i in code.instructions if _places(i.op) or i.op is negative}
     slices = Counter([code.avals[s].shape for s, i in made.items() if _places(i.op)])
-    if not slices:
-        return 0
     terms = _Terms(made, code.avals, code.uses())
 
     def replaced(each: Instruction) -> list[Instruction] | None:

@@ -12,6 +12,8 @@ from engine.compiler.ir.instruction import Instruction, is_stateful
 
 def merge_loops(code: Code) -> int:
     """Merge such loops; how many there are less."""
+    if not any(each.op.merge for each in code.instructions):
+        return 0
     left: list[Instruction] = []
     loops: dict[object, list[int]] = {}
     same: dict[int, int] = {}
