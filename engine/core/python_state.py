@@ -25,7 +25,7 @@ from engine.core.op import Op
 from engine.core.variable import Variable
 from engine.runtime.cache import Cache, cached
 
-_PLAIN = frozenset({int, float, complex, str, bytes, bool, type(None), type(...), slice, range})
+PLAIN = frozenset({int, float, complex, str, bytes, bool, type(None), type(...), slice, range})
 _KNOWN = frozenset(
     {
         *("numpy", "scipy", "math", "cmath", "builtins", "functools", "operator", "itertools", "typing", "collections"),
@@ -144,12 +144,14 @@ class Look:
 
     def at(self, x: Any) -> Any:
         """Something that compares equal while `x` is the same."""
-        if type(x) in _PLAIN:
+        if type(x) in PLAIN:
             # 1, 1.0 and True are equal to Python
             return type(x), repr(x)
         if id(x) in self.met:
             return self.met[id(x)][0]
         self.met[id(x)] = len(self.met), x
+        if type(x) is types.FunctionType:
+            return self._function(x)
         if type(x) is np.ndarray or (isinstance(x, np.generic) and type(x).__module__ == "numpy"):
             if x.nbytes > _MOST or x.dtype.hasobject:
                 raise Unknown
@@ -176,8 +178,6 @@ class Look:
         if isinstance(x, types.BuiltinFunctionType) and not isinstance(x.__self__, types.ModuleType | None):
             # a method of an object, which may have changed
             return x.__name__, self.at(x.__self__)
-        if isinstance(x, types.FunctionType):
-            return self._function(x)
         # a front end takes long to say what a name is that it has not
         traced = is_ours(type(x).__module__) and not isinstance(x, types.ModuleType) and hasattr(x, "python_function")
         if traced:
@@ -194,19 +194,26 @@ class Look:
         around, names = f.__globals__, () if ours else _names(f.__code__)
         if names is None or any(_differs(name) for name in names if name not in around):
             raise Unknown
+        seen: list[Any] = []
         try:
-            cells = [(cell, cell.cell_contents) for cell in f.__closure__ or ()]
+            for cell in f.__closure__ or ():
+                seen.append(cell.cell_contents)
+                self.cells.append((cell, seen[-1]))
         except ValueError as error:
             raise Unknown from error
-        found = [(around, name, around.get(name, _ABSENT)) for name in names]
-        # a program may put names of its own among Python's
         anything: Any = f  # typed stubs have the attribute from Python 3.13 on
-        pythons: dict[str, Any] = anything.__builtins__
-        found += [(pythons, name, pythons.get(name, _ABSENT)) for _, name, x in found if x is _ABSENT]
-        self.cells += cells
-        self.names += found
+        for name in names:
+            # a program may put names of its own among Python's
+            for place in (around, anything.__builtins__):
+                seen.append(place.get(name, _ABSENT))
+                self.names.append((place, name, seen[-1]))
+                if seen[-1] is not _ABSENT:
+                    break
         code, *parts = self._parts_of(_OF_FUNCTION, f)
-        seen = [*[x for _, x in cells], *[x for *_, x in found], *parts]
+        if any(parts):
+            seen += parts
+        else:
+            self.containers.append((parts[-1], 0, []))
         return Same(code), *[self.at(x) for x in seen]
 
     def _parts_of(self, parts: Callable[[Any], Any], x: Any) -> Sequence[Any]:

@@ -131,7 +131,7 @@ def _while_in_python(
     loop = Loop(("while", back_prop), given, lambda *of: _rest_as_op(given[0], given[1], back_prop, *of))
     flat, count = _is_flat(loop_vars), len(loop_vars)
     new: Any = loop_vars
-    state = apart(loop_vars)
+    state = kept_apart(loop_vars) if flat else apart(loop_vars)
     while limit is None or done < limit:
         goes_on = cond(*state)
         if isinstance(goes_on, Batched) and (levels := open_levels()):
