@@ -86,6 +86,14 @@ class TapeHost(Host):
         """The state after all rows."""
         return loops.scanned(lambda s, row: (step(s, row), []), state, rows)[0]
 
+    def recorded(self) -> int:
+        """How many operations there are on what differs from call to call."""
+        return 0 if active.function is None else len(active.function.nodes.log) // 4
+
+    def rolled(self, step: Callable[..., Any], numbers: range, state: Any, body: Any) -> Any:
+        """The state after all numbers, if the function that is recorded can do that as one op."""
+        return loops.rolled(step, numbers, state, body)
+
     def tried(self, function: Thunk) -> bool:
         """Call a function with a trace that is forgotten."""
         region = active.region

@@ -186,19 +186,22 @@ class Look:
             return Same(x)
         raise Unknown
 
-    def _function(self, f: types.FunctionType) -> Any:
+    def _function(self, f: types.FunctionType, assigns: bool = False) -> Any:
+        """What a function sees; but for the variables around it that it assigns to, which it may do if it `assigns`."""
         ours = is_ours(f.__globals__.get("__name__") or "")
         if ours and _is_named(f):
             return Same(f)
         # what a function of ours was given is in its cells
-        around, names = f.__globals__, () if ours else _names(f.__code__)
+        around = f.__globals__
+        names = () if ours else _looked_up(f.__code__, True) if assigns else _names(f.__code__)
         if names is None or any(_differs(name) for name in names if name not in around):
             raise Unknown
         seen: list[Any] = []
         try:
-            for cell in f.__closure__ or ():
-                seen.append(cell.cell_contents)
-                self.cells.append((cell, seen[-1]))
+            for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=False):
+                if not (assigns and _is_assigned(name, f.__code__)):
+                    seen.append(cell.cell_contents)
+                    self.cells.append((cell, seen[-1]))
         except ValueError as error:
             raise Unknown from error
         anything: Any = f  # typed stubs have the attribute from Python 3.13 on
@@ -302,12 +305,19 @@ def _names(code: types.CodeType) -> tuple[str, ...] | None:
     return known[1]
 
 
-def _looked_up(code: types.CodeType) -> tuple[str, ...] | None:
+def _is_assigned(name: str, code: types.CodeType) -> bool:
+    """Whether code assigns to a variable around it."""
+    inner = [c for c in code.co_consts if isinstance(c, types.CodeType) and name in c.co_freevars]
+    stores = [step.argval for step in dis.get_instructions(code) if step.opname == "STORE_DEREF"]
+    return name in stores or any(_is_assigned(name, c) for c in inner)
+
+
+def _looked_up(code: types.CodeType, may_assign: bool = False) -> tuple[str, ...] | None:
     names: set[str] = set()
     for step in dis.get_instructions(code):
         if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "IMPORT_NAME"):
             return None
-        if step.opname == "STORE_DEREF" and step.argval in code.co_freevars:
+        if step.opname == "STORE_DEREF" and step.argval in code.co_freevars and not may_assign:
             return None
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
             names.add(step.argval)
@@ -315,7 +325,7 @@ def _looked_up(code: types.CodeType) -> tuple[str, ...] | None:
         return None
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
-            further = _looked_up(inner)
+            further = _looked_up(inner, may_assign)
             if further is None:
                 return None
             names |= set(further)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.autograph.operators import Operators
 from engine.closed.call_record import Untraceable, are_plain
 from engine.closed.function import ClosedFunction
 from engine.control.cond import cond_op
@@ -178,6 +179,32 @@ class Reached(Look):
                 array[...] = np.frombuffer(bytes(held), dtype).reshape(shape)
 
 
+class Stepping(Reached):
+    """The same for a step of a loop in a function, which knows itself which tensors differ from call to call."""
+
+    def __init__(self, body: FunctionType) -> None:
+        super().__init__()
+        if _tells_symbols(body.__code__):
+            raise Unknown
+        Look._function(self, body, assigns=True)
+
+    def at(self, x: Any) -> Any:
+        """As above."""
+        return None if isinstance(x, (Value, Operators)) else super().at(x)
+
+    def is_kept(self, trace: FlowTrace, leaves: Sequence[Any]) -> bool:
+        """Whether a loop does to numbers what its steps do one by one, and nothing else.
+
+        Each of its variables is one that the next step needs, and all that has a derivative is connected with all.
+        """
+        (loop,) = [node for node in trace.needed_for(leaves) if "body" in node.params]
+        body, live = loop.params["body"], [i for i, x in enumerate(loop.outputs) if x.dtype.is_differentiable]
+        reached = {_reached(x, [loop], leaves) for x in loop.inputs if x.dtype.is_differentiable}
+        assigns = any(node.op is assign_variable for node in trace.nodes)
+        plain = not (trace.draws or trace.made_variables or assigns or _chooses(body))
+        return plain and self.holds() and all(i in body.reached([i]) for i in live) and reached <= {frozenset(live)}
+
+
 @cached(1024)
 def _tells_symbols(code: CodeType) -> bool:
     """Whether code catches errors, or asks for what a symbol might answer otherwise than a tensor."""
@@ -212,6 +239,11 @@ class Count(FlowTensor):
 
     __slots__ = ()
     __array_ufunc__ = __array_function__ = None
+
+    def __format__(self, spec: str = "") -> str:
+        raise Untraceable("Python has a number to show")
+
+    __repr__ = __str__ = __format__
 
 
 def _counting(name: str) -> Callable[..., Any]:
