@@ -31,6 +31,8 @@ __all__ = ["experimental", "set_verbosity", "to_code", "to_graph", "trace"]
 class TapeHost(Host):
     """Control flow of functions that are recorded (`tape_api.functions.tracing`)."""
 
+    rolled = staticmethod(loops.rolled)
+
     def is_symbolic(self, x: Any) -> bool:
         """Whether `x` differs from call to call."""
         if active.function is None or active.function.refusal or has_shape_only(x):
@@ -89,10 +91,6 @@ class TapeHost(Host):
     def recorded(self) -> int:
         """How many operations there are on what differs from call to call."""
         return 0 if active.function is None else len(active.function.nodes.log) // 4
-
-    def rolled(self, step: Callable[..., Any], numbers: range, state: Any, body: Any) -> Any:
-        """The state after all numbers, if the function that is recorded can do that as one op."""
-        return loops.rolled(step, numbers, state, body)
 
     def tried(self, function: Thunk) -> bool:
         """Call a function with a trace that is forgotten."""

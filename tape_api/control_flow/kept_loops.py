@@ -160,10 +160,10 @@ class Reached(Look):
         self.variables.append(x)
         return kind, x.aval.shape, x.dtype, x.trainable, x.name
 
-    def _function(self, f: FunctionType) -> Any:
+    def _function(self, f: FunctionType, assigns: bool = False) -> Any:
         if not is_ours(f.__globals__.get("__name__") or "") and _tells_symbols(f.__code__):
             raise Unknown
-        return super()._function(f)
+        return super()._function(f, assigns)
 
     def restore(self) -> None:
         """Give containers and arrays the contents that they had."""
@@ -184,9 +184,7 @@ class Stepping(Reached):
 
     def __init__(self, body: FunctionType) -> None:
         super().__init__()
-        if _tells_symbols(body.__code__):
-            raise Unknown
-        Look._function(self, body, assigns=True)
+        self._function(body, assigns=True)
 
     def at(self, x: Any) -> Any:
         """As above."""
