@@ -31,6 +31,8 @@ __all__ = ["experimental", "set_verbosity", "to_code", "to_graph", "trace"]
 class TapeHost(Host):
     """Control flow of functions that are recorded (`tape_api.functions.tracing`)."""
 
+    rolled = staticmethod(loops.rolled)
+
     def is_symbolic(self, x: Any) -> bool:
         """Whether `x` differs from call to call."""
         if active.function is None or active.function.refusal or has_shape_only(x):
@@ -85,6 +87,10 @@ class TapeHost(Host):
     def scanned(self, step: Callable[[Any, Any], Any], state: Any, rows: Any) -> Any:
         """The state after all rows."""
         return loops.scanned(lambda s, row: (step(s, row), []), state, rows)[0]
+
+    def recorded(self) -> int:
+        """How many operations there are on what differs from call to call."""
+        return 0 if active.function is None else len(active.function.nodes.log) // 4
 
     def tried(self, function: Thunk) -> bool:
         """Call a function with a trace that is forgotten."""

@@ -94,7 +94,7 @@ class Rewriting:
         self.expressions = Expressions(self.around | unsure, self._nested, self.libraries)
         declarations = [s for s in body if isinstance(s, ast.Global | ast.Nonlocal)]
         rest = [s for s in body if not isinstance(s, ast.Global | ast.Nonlocal)]
-        made = self.block(rest, set())
+        made = self.block(rest, self.globals | self.outer)
         first = [filled(f"{name} = ag__.undefined({name!r})", node.body[0])[0] for name in sorted(unsure)]
         node.body = [*head, *declarations, *first, *made]
 

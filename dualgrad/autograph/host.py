@@ -54,6 +54,16 @@ class Host:
         """The state after ``state = step(state, row)`` for each row."""
         raise NotImplementedError
 
+    def recorded(self) -> int:
+        """How many operations the function has recorded that Python runs now."""
+        return 0
+
+    def rolled(self, step: Callable[..., Any], numbers: range, state: Any, body: Any) -> Any:
+        """The state after ``state = step(number, *state)``, which calls a `body`, for each of some numbers of Python's.
+
+        None: Python has to go through them.
+        """
+
     def tried(self, function: Thunk) -> bool:
         """Call a function to see how its results look, and run nothing of it; False if that cannot be."""
         raise NotImplementedError

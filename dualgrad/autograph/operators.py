@@ -32,6 +32,8 @@ from engine.core.value import Value
 
 _UNROLLED = 32
 """A loop that goes on as long as a constant tensor says is one of the program after so many turns."""
+_MANY = 1 << 11
+"""A loop over a range of Python's may be one of the program if it records so many operations step by step."""
 
 
 class Local(NamedTuple):
@@ -389,7 +391,27 @@ class Operators:
             iterated = self.host.range_of(iterated.start, iterated.limit, iterated.step)
         elif self.host.loops_over(iterated) and self._over_rows(iterated, more, body, state, options, where):
             return
+        elif type(iterated) is range and more is None and len(iterated) > _UNROLLED and state.bar() is None:
+            iterated = self._rest(iterated, body, state, where)
         self._in_python(iterated, more, body, state, where)
+
+    def _rest(self, numbers: range, body: Callable[[Any], None], state: State, where: Local) -> range:
+        """The numbers that are left to Python of a range: the first one shows what a step is, which may be a loop's."""
+        before = self.host.recorded()
+        body(numbers[0])
+        left, values = numbers[1:], state.get()
+        if (self.host.recorded() - before) * len(left) < _MANY or not all(isinstance(x, Value) for x in values):
+            return left
+        loop = _Loop(self.host, state, values, where)
+
+        def step(number: Any, *leaves: Any) -> list[Any]:
+            loop.enter(leaves)
+            body(number)
+            return loop.leaves()
+
+        outputs = self.host.rolled(step, left, loop.initial(), body)
+        state.set(values if outputs is None else outputs)
+        return left if outputs is None else numbers[:0]
 
     def _in_python(
         self, iterated: Any, more: Thunk | None, body: Callable[[Any], None], state: State, where: Local

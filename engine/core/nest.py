@@ -56,8 +56,9 @@ def pack_sequence_as(structure: Any, flat_sequence: Any) -> Any:
     {'b': [8, (9,)], 'a': 7}
     """
     leaves = list(flat_sequence)
-    if type(structure) is list and len(structure) == len(leaves) and LEAVES.issuperset(map(type, structure)):
-        return leaves
+    kind = type(structure)
+    if (kind is list or kind is tuple) and len(structure) == len(leaves) and LEAVES.issuperset(map(type, structure)):
+        return leaves if kind is list else tuple(leaves)
     count = len(flatten(structure))
     if count != len(leaves):
         raise ValueError(f"pack_sequence_as: the structure has {count} leaves, but {len(leaves)} values were given")

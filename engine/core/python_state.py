@@ -25,7 +25,7 @@ from engine.core.op import Op
 from engine.core.variable import Variable
 from engine.runtime.cache import Cache, cached
 
-_PLAIN = frozenset({int, float, complex, str, bytes, bool, type(None), type(...), slice, range})
+PLAIN = frozenset({int, float, complex, str, bytes, bool, type(None), type(...), slice, range})
 _KNOWN = frozenset(
     {
         *("numpy", "scipy", "math", "cmath", "builtins", "functools", "operator", "itertools", "typing", "collections"),
@@ -144,12 +144,14 @@ class Look:
 
     def at(self, x: Any) -> Any:
         """Something that compares equal while `x` is the same."""
-        if type(x) in _PLAIN:
+        if type(x) in PLAIN:
             # 1, 1.0 and True are equal to Python
             return type(x), repr(x)
         if id(x) in self.met:
             return self.met[id(x)][0]
         self.met[id(x)] = len(self.met), x
+        if type(x) is types.FunctionType:
+            return self._function(x)
         if type(x) is np.ndarray or (isinstance(x, np.generic) and type(x).__module__ == "numpy"):
             if x.nbytes > _MOST or x.dtype.hasobject:
                 raise Unknown
@@ -176,8 +178,6 @@ class Look:
         if isinstance(x, types.BuiltinFunctionType) and not isinstance(x.__self__, types.ModuleType | None):
             # a method of an object, which may have changed
             return x.__name__, self.at(x.__self__)
-        if isinstance(x, types.FunctionType):
-            return self._function(x)
         # a front end takes long to say what a name is that it has not
         traced = is_ours(type(x).__module__) and not isinstance(x, types.ModuleType) and hasattr(x, "python_function")
         if traced:
@@ -186,27 +186,37 @@ class Look:
             return Same(x)
         raise Unknown
 
-    def _function(self, f: types.FunctionType) -> Any:
+    def _function(self, f: types.FunctionType, assigns: bool = False) -> Any:
+        """What a function sees; but for the variables around it that it assigns to, which it may do if it `assigns`."""
         ours = is_ours(f.__globals__.get("__name__") or "")
         if ours and _is_named(f):
             return Same(f)
         # what a function of ours was given is in its cells
-        around, names = f.__globals__, () if ours else _names(f.__code__)
+        around = f.__globals__
+        names = () if ours else _looked_up(f.__code__, True) if assigns else _names(f.__code__)
         if names is None or any(_differs(name) for name in names if name not in around):
             raise Unknown
+        seen: list[Any] = []
         try:
-            cells = [(cell, cell.cell_contents) for cell in f.__closure__ or ()]
+            for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=False):
+                if not (assigns and _is_assigned(name, f.__code__)):
+                    seen.append(cell.cell_contents)
+                    self.cells.append((cell, seen[-1]))
         except ValueError as error:
             raise Unknown from error
-        found = [(around, name, around.get(name, _ABSENT)) for name in names]
-        # a program may put names of its own among Python's
         anything: Any = f  # typed stubs have the attribute from Python 3.13 on
-        pythons: dict[str, Any] = anything.__builtins__
-        found += [(pythons, name, pythons.get(name, _ABSENT)) for _, name, x in found if x is _ABSENT]
-        self.cells += cells
-        self.names += found
+        for name in names:
+            # a program may put names of its own among Python's
+            for place in (around, anything.__builtins__):
+                seen.append(place.get(name, _ABSENT))
+                self.names.append((place, name, seen[-1]))
+                if seen[-1] is not _ABSENT:
+                    break
         code, *parts = self._parts_of(_OF_FUNCTION, f)
-        seen = [*[x for _, x in cells], *[x for *_, x in found], *parts]
+        if any(parts):
+            seen += parts
+        else:
+            self.containers.append((parts[-1], 0, []))
         return Same(code), *[self.at(x) for x in seen]
 
     def _parts_of(self, parts: Callable[[Any], Any], x: Any) -> Sequence[Any]:
@@ -295,12 +305,19 @@ def _names(code: types.CodeType) -> tuple[str, ...] | None:
     return known[1]
 
 
-def _looked_up(code: types.CodeType) -> tuple[str, ...] | None:
+def _is_assigned(name: str, code: types.CodeType) -> bool:
+    """Whether code assigns to a variable around it."""
+    inner = [c for c in code.co_consts if isinstance(c, types.CodeType) and name in c.co_freevars]
+    stores = [step.argval for step in dis.get_instructions(code) if step.opname == "STORE_DEREF"]
+    return name in stores or any(_is_assigned(name, c) for c in inner)
+
+
+def _looked_up(code: types.CodeType, may_assign: bool = False) -> tuple[str, ...] | None:
     names: set[str] = set()
     for step in dis.get_instructions(code):
         if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "IMPORT_NAME"):
             return None
-        if step.opname == "STORE_DEREF" and step.argval in code.co_freevars:
+        if step.opname == "STORE_DEREF" and step.argval in code.co_freevars and not may_assign:
             return None
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
             names.add(step.argval)
@@ -308,7 +325,7 @@ def _looked_up(code: types.CodeType) -> tuple[str, ...] | None:
         return None
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
-            further = _looked_up(inner)
+            further = _looked_up(inner, may_assign)
             if further is None:
                 return None
             names |= set(further)

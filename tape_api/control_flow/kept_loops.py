@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.autograph.operators import Operators
 from engine.closed.call_record import Untraceable, are_plain
 from engine.closed.function import ClosedFunction
 from engine.control.cond import cond_op
@@ -22,12 +23,12 @@ from engine.control.scan_loop import grown
 from engine.core import nest
 from engine.core.aval import Aval
 from engine.core.batching import open_levels
-from engine.core.eager import EagerTensor
+from engine.core.eager import EagerTensor, wrap
 from engine.core.instantiate import instantiate
 from engine.core.op import Node
-from engine.core.python_state import Look, Unknown, is_ours
-from engine.core.tape import active
-from engine.core.trace import placeholder
+from engine.core.python_state import PLAIN, Look, Unknown, is_ours
+from engine.core.tape import active, record, unrecorded
+from engine.core.trace import constant, placeholder
 from engine.core.value import Value, address
 from engine.core.variable import Variable, assign_variable, read_variable
 from engine.runtime.cache import Cache, cached
@@ -37,7 +38,7 @@ from tape_api.tensor import convert_to_tensor
 
 _TELLING = frozenset({"type", "isinstance", "issubclass", "hasattr", "getattr", "id", "ref", "callable", "dir", "hash"})
 """Names of functions whose answers may differ between tensors and symbols."""
-FEW = 8
+FEW = 3
 """Loops of fewer steps take Python no longer."""
 _ENOUGH = 100
 """Steps that Python runs before a loop becomes an op: making it takes as long as some hundred of them."""
@@ -142,23 +143,27 @@ class Reached(Look):
 
     def at(self, x: Any) -> Any:
         """As above."""
-        if "python_function" in getattr(x, "__dict__", ()) and is_ours(type(x).__module__):
-            return type(x), x.autograph, str(x.input_signature), self.at(x.python_function)
-        if id(x) in self.met or not (type(x) is EagerTensor or isinstance(x, Variable)):
+        kind = type(x)
+        if kind in PLAIN or kind is FunctionType or id(x) in self.met:
             return super().at(x)
-        if getattr(x, "__dict__", None) or not x.aval.is_static:
+        if "python_function" in getattr(x, "__dict__", ()) and is_ours(kind.__module__):
+            return kind, x.autograph, str(x.input_signature), self.at(x.python_function)
+        is_variable = isinstance(x, Variable)
+        if kind is not EagerTensor and not is_variable:
+            return super().at(x)
+        if getattr(x, "__dict__", None) or (is_variable and not x.aval.is_static):
             raise Unknown
         self.met[id(x)] = len(self.met), x
-        if not isinstance(x, Variable):
+        if not is_variable:
             self.tensors.append(x)
-            return EagerTensor, x._shape, x.dtype
+            return EagerTensor, x._array.shape, x._array.dtype
         self.variables.append(x)
-        return type(x), x.aval.shape, x.dtype, x.trainable, x.name
+        return kind, x.aval.shape, x.dtype, x.trainable, x.name
 
-    def _function(self, f: FunctionType) -> Any:
+    def _function(self, f: FunctionType, assigns: bool = False) -> Any:
         if not is_ours(f.__globals__.get("__name__") or "") and _tells_symbols(f.__code__):
             raise Unknown
-        return super()._function(f)
+        return super()._function(f, assigns)
 
     def restore(self) -> None:
         """Give containers and arrays the contents that they had."""
@@ -172,6 +177,30 @@ class Reached(Look):
         for array, dtype, shape, _, held in self.arrays:
             if array.flags.writeable:
                 array[...] = np.frombuffer(bytes(held), dtype).reshape(shape)
+
+
+class Stepping(Reached):
+    """The same for a step of a loop in a function, which knows itself which tensors differ from call to call."""
+
+    def __init__(self, body: FunctionType) -> None:
+        super().__init__()
+        self._function(body, assigns=True)
+
+    def at(self, x: Any) -> Any:
+        """As above."""
+        return None if isinstance(x, (Value, Operators)) else super().at(x)
+
+    def is_kept(self, trace: FlowTrace, leaves: Sequence[Any]) -> bool:
+        """Whether a loop does to numbers what its steps do one by one, and nothing else.
+
+        Each of its variables is one that the next step needs, and all that has a derivative is connected with all.
+        """
+        (loop,) = [node for node in trace.needed_for(leaves) if "body" in node.params]
+        body, live = loop.params["body"], [i for i, x in enumerate(loop.outputs) if x.dtype.is_differentiable]
+        reached = {_reached(x, [loop], leaves) for x in loop.inputs if x.dtype.is_differentiable}
+        assigns = any(node.op is assign_variable for node in trace.nodes)
+        plain = not (trace.draws or trace.made_variables or assigns or _chooses(body))
+        return plain and self.holds() and all(i in body.reached([i]) for i in live) and reached <= {frozenset(live)}
 
 
 @cached(1024)
@@ -209,6 +238,11 @@ class Count(FlowTensor):
     __slots__ = ()
     __array_ufunc__ = __array_function__ = None
 
+    def __format__(self, spec: str = "") -> str:
+        raise Untraceable("Python has a number to show")
+
+    __repr__ = __str__ = __format__
+
 
 def _counting(name: str) -> Callable[..., Any]:
     of_tensors = getattr(FlowTensor, name)
@@ -243,16 +277,23 @@ class _Kept:
             raise Untraceable("it does more than to compute")
         self._leaves = nest.flatten(self._result)
         trace.require_in_reach("the loop returns", self._leaves)
-        self._nodes = trace.needed_for(self._leaves)
+        nodes = trace.needed_for(self._leaves)
         places = {id(x): i for i, x in enumerate((*seen.tensors, *seen.variables))}
         taken = [pair for pair in trace._captured.values() if pair[1].node.op is placeholder]
         taken += trace._handles.values()
         self._places = [places[id(x)] for x, _ in taken]
         self._given += [symbol for _, symbol in taken]
-        made = {id(x) for node in self._nodes for x in node.outputs} - set(map(id, self._given))
-        self._nodes = [node for node in self._nodes if not node.outputs or id(node.outputs[0]) in made]
-        self._reach = [_reached(x, self._nodes, self._leaves) for x in self._given]
-        self._assigns = any(node.op is assign_variable for node in self._nodes)
+        known = set(map(id, self._given))
+        nodes = [node for node in nodes if not node.outputs or id(node.outputs[0]) not in known]
+        self._reach = [_reached(x, nodes, self._leaves) for x in self._given]
+        self._assigns = any(node.op is assign_variable for node in nodes)
+        # what assigns runs node by node; else one program gives the results of all nodes
+        first = [node for node in nodes if self._assigns or node.op is read_variable]
+        self._first, self._nodes = first, [node for node in nodes if node not in first and node.op is not constant]
+        self._constants = {id(n.outputs[0]): EagerTensor(n.params["value"]) for n in nodes if n.op is constant}
+        self._made = [x for node in self._nodes for x in node.outputs]
+        self._taken = [*[x for x in self._given if x.node.op is placeholder], *[n.outputs[0] for n in first]]
+        self._program = ClosedFunction(trace, self._taken, self._made, [n for n in nodes if n not in first])
         trace.forget()
 
     def _values(self, leaves: Sequence[Any], seen: Reached) -> list[Any]:
@@ -268,9 +309,14 @@ class _Kept:
 
     def __call__(self, leaves: Sequence[Any], seen: Reached) -> Any:
         """Apply it."""
-        values = [convert_to_tensor(x) if type(x) is int else x for x in self._values(leaves, seen)]
-        of = {id(symbol): x for symbol, x in zip(self._given, values, strict=True)}
-        instantiate(self._nodes, of, on_values)
+        values = [EagerTensor(np.int32(x)) if type(x) is int else x for x in self._values(leaves, seen)]
+        of = instantiate(self._first, dict(zip(map(id, self._given), values, strict=True)) | self._constants, on_values)
+        if self._nodes:
+            arrays = unrecorded(self._program.execute, [of[id(x)]._array for x in self._taken])
+            of.update(zip(map(id, self._made), map(wrap, arrays), strict=True))
+        for node in self._nodes if active.tapes else ():
+            outs = tuple([of[id(x)] for x in node.outputs])
+            record(node.op, tuple([of[id(x)] for x in node.inputs]), node.params, outs if node.op.multi else outs[0])
         return nest.pack_sequence_as(self._result, [of[id(x)] for x in self._leaves])
 
 

@@ -26,12 +26,12 @@ from engine.core.value import Value
 from engine.core.variable import Variable
 from engine.ops.shape import stop_gradient
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
-from tape_api.control_flow.kept_loops import FEW, Count, Loop
+from tape_api.control_flow.kept_loops import FEW, Count, Loop, Stepping
 from tape_api.control_flow.tensor_array import TensorArray
 from tape_api.functions.own_values import apart, kept_apart, marks
-from tape_api.functions.tracing import HOST, captured, has_shape_only
+from tape_api.functions.tracing import HOST, FlowTrace, captured, has_shape_only
 from tape_api.library import root as tf
-from tape_api.random import counted_apart
+from tape_api.random import counted_apart, position
 from tape_api.tensor import convert_to_tensor
 
 _plain: set[type] = {EagerTensor, Variable, int, float}
@@ -131,7 +131,7 @@ def _while_in_python(
     loop = Loop(("while", back_prop), given, lambda *of: _rest_as_op(given[0], given[1], back_prop, *of))
     flat, count = _is_flat(loop_vars), len(loop_vars)
     new: Any = loop_vars
-    state = apart(loop_vars)
+    state = kept_apart(loop_vars) if flat else apart(loop_vars)
     while limit is None or done < limit:
         goes_on = cond(*state)
         if isinstance(goes_on, Batched) and (levels := open_levels()):
@@ -173,6 +173,35 @@ def _rest_as_op(
     start, limit = [*symbols, None][:2]
     last = flow.plain_while_loop(HOST, noted(cond), noted(body), start, None, back_prop, limit, None)
     return nest.pack_sequence_as(nest.like_loop_vars(start, made[-1]), nest.flatten(last))
+
+
+def rolled(step: Callable[..., Any], numbers: range, state: Sequence[Any], body: Any) -> Any:
+    """The state after ``step(number, *state)`` for some numbers, as one op of the function that is recorded.
+
+    None if Python has to go through them, for it is not known that this does the same.
+    """
+    if active.function is None or active.function.refusal or active.region is not None or open_levels():
+        return None
+    trace, before, seen = FlowTrace(active.function), position(), None
+
+    def call(state: Any, number: Any) -> Any:
+        number.__class__ = Count
+        return step(number, *state), []
+
+    try:
+        seen = Stepping(body)
+        with trace.capturing():
+            last = rows.scanned(HOST, "scan", call, state, convert_to_tensor(list(numbers)))[0]
+        if not seen.is_kept(trace, last):
+            raise UnimplementedError("the steps are not known to be alike")
+        return trace.applied(last)
+    except Exception:  # noqa: BLE001 - whatever it is, Python can run it
+        position(before)
+        if seen is not None:
+            seen.restore()
+        return None
+    finally:
+        trace.forget()
 
 
 def _while(limit: int | None, back_prop: bool) -> Callable[..., Any]:

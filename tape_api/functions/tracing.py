@@ -160,6 +160,9 @@ class FlowTensor(Symbol):
         return f"<tf.Tensor {self.name!r} shape={self.shape} dtype={self.dtype.name}>"
 
 
+nest.LEAVES.add(FlowTensor)
+
+
 class _Inside(FunctionTape):
     """Stands for the tape of the function around while a branch or the body of a loop runs: it records nothing."""
 
