@@ -130,7 +130,8 @@ graph_api.legacy.input_producers: | train.* | batch shuffle_batch input_producer
 graph_api.data: | TensorSpec
 # ---- sparse tensors
 graph_api.sparse | sparse
-graph_api.sparse: | SparseTensor SparseTensorValue sparse_to_dense sparse_concat convert_to_tensor_or_sparse_tensor
+graph_api.sparse: | SparseTensor SparseTensorSpec SparseTensorValue sparse_to_dense sparse_concat
+ convert_to_tensor_or_sparse_tensor
 graph_api.sparse:* | sparse_* | placeholder add reduce_sum reorder reshape retain softmax transpose
 graph_api.sparse:sparse_dense_matmul | sparse_tensor_dense_matmul
 graph_api.sparse:to_dense | sparse_tensor_to_dense

@@ -71,22 +71,26 @@ _SCOPES = {
 def _noting(function: Callable[..., Any]) -> Callable[..., Any]:
     """A loss with TensorFlow 1's `scope` and `loss_collection`."""
     lifted = lift(function, finish, wrap=EagerTensor)
-    names = list(inspect.signature(function).parameters)
+    parameters = [p for n, p in inspect.signature(function).parameters.items() if n != "reduction"]
+    names = [p.name for p in parameters]
     # TensorFlow 1 puts `scope` and `loss_collection` before `reduction`
-    order = [*[n for n in names if n != "reduction"], "scope", "loss_collection", "reduction"]
+    own = {"scope": None, "loss_collection": GraphKeys.LOSSES, "reduction": Reduction.SUM_BY_NONZERO_WEIGHTS}
+    own |= {"dim": None} if "axis" in names else {}  # `axis` before TensorFlow 1.5
     scope = _SCOPES.get(function.__name__, function.__name__)
 
     @functools.wraps(lifted)
     def loss(*args: Any, **kwargs: Any) -> Operand:
-        arguments = dict(zip(order, args, strict=False)) | kwargs
-        if "axis" in names and arguments.get("dim") is not None:
-            arguments["axis"] = arguments.pop("dim")  # its name before TensorFlow 1.5
+        arguments = dict(zip([*names, *own], args, strict=False)) | kwargs
+        if "dim" in own and arguments.get("dim") is not None:
+            arguments["axis"] = arguments.pop("dim")
         collection = arguments.pop("loss_collection", GraphKeys.LOSSES)
         with get_default_graph().name_scope(arguments.pop("scope", None) or scope):
             result = lifted(name="value", **arguments)
         add_loss(result, collection)
         return result
 
+    added = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=x) for n, x in own.items()]
+    loss.__signature__ = inspect.Signature([*parameters, *added])  # type: ignore[attr-defined]
     return loss
 
 

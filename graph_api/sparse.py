@@ -9,7 +9,7 @@ from dualgrad.frontend.bound import bound
 from dualgrad.sparse import functions
 from dualgrad.sparse.functions import *  # noqa: F403 - all that it has
 from dualgrad.sparse.sparse_tensor import SparseTensor as AnySparseTensor
-from dualgrad.sparse.sparse_tensor import SparseTensorValue as SparseTensorValue  # noqa: PLC0414 - a public name
+from dualgrad.sparse.sparse_tensor import SparseTensorSpec, SparseTensorValue  # noqa: F401 - public names
 from engine.core.aval import normalize_shape
 from engine.core.dtypes import int64
 from engine.core.operands import Operand

@@ -87,6 +87,7 @@ dualgrad.extras.mnist | compat.v1.examples.tutorials.mnist.input_data compat.v1.
 # ---- sparse tensors
 tape_api.sparse | sparse
 tape_api.sparse:SparseTensor | SparseTensor
+dualgrad.sparse.sparse_tensor: | SparseTensorSpec
 tape_api.ragged: | RaggedTensor strings.unicode_decode strings.unicode_encode strings.split strings.bytes_split
 tape_api.ragged | ragged
 tape_api.lookup | lookup

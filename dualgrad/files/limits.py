@@ -36,25 +36,25 @@ def most_bytes(path: Any) -> int:
     return most_bytes_of(os.path.getsize(path))
 
 
-def most_bytes_of(size: int) -> int:
-    """As `most_bytes`, for a file of some size."""
+def most_bytes_of(size: int, least: int = _LEAST) -> int:
+    """As `most_bytes`, for a file of some size; another number of bytes may be the `least`."""
     limit = os.environ.get(VARIABLE)
-    return int(limit) if limit else max(_LEAST, _RATIO * size)
+    return int(limit) if limit else max(least, _RATIO * size)
 
 
-def require(size: int, path: Any, what: str) -> None:
-    """See that something is not too large to be unpacked.
+def require(size: int, path: Any, what: str, most: int | None = None) -> None:
+    """See that something is not too large to be unpacked, or to be made with what is there of `most` bytes.
 
     Raises
     ------
     DataLossError
         If it is. The message has the limit, and how to raise it.
     """
-    most = most_bytes(path)
+    most = most or most_bytes(path)
     if size > most:
         raise DataLossError(
-            f"{path}: {what} has {size:,} bytes, more than the {most:,} that are read from a file of this size. If the "
-            f"file is to be trusted, set {VARIABLE}={size} in the environment"
+            f"{path}: {what} has {size:,} bytes, more than the {most:,} that are read unasked. If it is to be trusted, "
+            f"set {VARIABLE}={size} in the environment"
         )
 
 
@@ -115,14 +115,14 @@ def unpacked(archive: zipfile.ZipFile, name: str, path: Any) -> Part:
             raise
 
 
-_left: ContextVar[tuple[Any, list[int]] | None] = ContextVar("left", default=None)
-"""The allowance of the reader in progress: the file's name, and how many bytes it may still make of it."""
+_left: ContextVar[tuple[Any, int | None, list[int]] | None] = ContextVar("left", default=None)
+"""The allowance of the reader in progress: the file's name, its limit if it has one, how many bytes were made of it."""
 
 
 @contextmanager
-def allowance(path: Any) -> Iterator[None]:
-    """Inside, what is made because a file says so counts, all together, against what is unpacked from the file."""
-    token = _left.set((path, [0]))
+def allowance(path: Any, most: int | None = None) -> Iterator[None]:
+    """Inside, what is made because a file says so counts, all together, against `most`, or what is unpacked from it."""
+    token = _left.set((path, most, [0]))
     try:
         yield
     finally:
@@ -139,9 +139,9 @@ def spend(size: int, what: str) -> None:
     """
     reader = _left.get()
     if reader is not None:
-        path, spent = reader
+        path, most, spent = reader
         spent[0] += size
-        require(spent[0], path, f"{what}, with what was made before,")
+        require(spent[0], path, f"{what}, with what was made before,", most)
 
 
 def gunzipped(file: Any, path: Any) -> bytes:

@@ -57,7 +57,7 @@ def arguments_of(function: Callable[..., Any]) -> Arguments | None:
     if (old := vars_of(function, "__old__")) is not None:
         inner = arguments_of(old.function)
         return None if inner is None else _translated(inner, old)
-    if (engine := vars_of(function, "__engine__")) is not None:
+    if (engine := vars_of(function, "__engine__")) is not None and vars_of(function, "__signature__") is None:
         inner = _of_op(engine) if isinstance(engine, Op) else _of_signature(engine)
         return None if inner is None else _named(inner)
     return _of_signature(function)

@@ -70,8 +70,8 @@ class Trainer(Bound):
         self,
         optimizer: Any = "rmsprop",
         loss: Any = None,
-        metrics: Any = None,
         loss_weights: Any = None,
+        metrics: Any = None,
         weighted_metrics: Any = None,
         run_eagerly: bool = False,
         steps_per_execution: int = 1,
@@ -85,11 +85,11 @@ class Trainer(Bound):
         loss : str or callable, or a list or dict of these
             ``loss(y_true, y_pred)``; the mean of what it returns is minimized. A list has one for each output, a dict
             one for each name of an output.
+        loss_weights : float, or list or dict of float, optional
+            Factors of the losses of the outputs in their sum. Metrics in this place are metrics, as in Keras 2.
         metrics : list of (str or metric), or a list or dict of these, optional
             ``"accuracy"`` stands for the accuracy that fits the shapes. They do not look at weights of samples. If
             there are several outputs, a list has the metrics of each, a dict those of some.
-        loss_weights : float, or list or dict of float, optional
-            By what the losses of the outputs are multiplied before they are added.
         weighted_metrics : list of (str or metric), or a list or dict of these, optional
             Metrics that take the weights of samples into account.
         run_eagerly : bool
@@ -111,6 +111,8 @@ class Trainer(Bound):
             raise NotImplementedError(
                 "compile: `fit` trains one replica; with several workers write the loop with strategy.run"
             )
+        if any(isinstance(x, str) or callable(x) for x in nest.flatten(loss_weights)):
+            loss_weights, metrics = metrics, loss_weights
         unknown = sorted(set(ignored) - {"jit_compile", "auto_scale_loss"})
         if unknown:
             raise TypeError(f"compile: unknown arguments {unknown}")

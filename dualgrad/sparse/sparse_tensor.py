@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.core.aval import format_shape
 from engine.core.composite import OfValues
-from engine.core.dtypes import int32
+from engine.core.dtypes import as_dtype, bool_, float32, int32
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand
 from engine.core.tensor_shape import TensorShape
@@ -42,6 +42,17 @@ class SparseTensorValue(NamedTuple):
     indices: Any
     values: Any
     dense_shape: Any
+
+
+class SparseTensorSpec:
+    """The shape and dtype of a sparse tensor, as `map_fn` takes them of what its function returns."""
+
+    def __init__(self, shape: Any = None, dtype: Any = float32) -> None:
+        self.shape, self.dtype = TensorShape(shape), as_dtype(dtype)
+        self.of_tables = self.dtype, bool_  # `SparseTensor.tables`
+
+    def __repr__(self) -> str:
+        return f"SparseTensorSpec({self.shape!r}, {self.dtype!r})"
 
 
 class SparseTensor(OfValues):
@@ -175,6 +186,17 @@ class SparseTensor(OfValues):
         here = self.tf.equal(self.indices[:, 0], number)
         indices, values = [self.tf.boolean_mask(x, here) for x in (self.indices[:, 1:], self.values)]
         return self._like(indices, values, self.dense_shape[1:])
+
+    def tables(self) -> tuple[Any, Any]:
+        """The dense tensor, and where that holds an element of this one."""
+        held = self.with_values(self.tf.ones_like(self.values, dtype=self.tf.bool))
+        return self.tf.sparse.to_dense(self), self.tf.sparse.to_dense(held)
+
+    @classmethod
+    def of_tables(cls, dense: Any, held: Any) -> SparseTensor:
+        """One with the elements of a dense tensor that it is said to hold."""
+        indices = cls.tf.where(held)
+        return cls(indices, cls.tf.gather_nd(dense, indices), cls.tf.shape(held, out_type=cls.tf.int64))
 
     def __repr__(self) -> str:
         return f"SparseTensor(indices={self.indices!s}, values={self.values!s}, dense_shape={self.dense_shape!s})"

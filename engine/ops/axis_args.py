@@ -19,13 +19,14 @@ Axes = tuple[int, ...] | None
 """Axes as ops take them, counted from the end where the rank is known; None for all of a tensor of unknown rank."""
 
 
-def static_axis(name: str, axis: Any, argument: str = "axis") -> Any:
-    """`axis` as Python data: an array or a tensor known while the graph is built becomes ints; others are refused."""
+def static_axis(name: str, axis: Any, argument: str = "axis", result: Shape = None) -> Any:
+    """`axis` as Python data: ints of an array, or of a tensor that a graph knows; `result`: its shape for any axis."""
     if not isinstance(axis, (Value, np.ndarray, np.generic)):
         return axis
     known = constant_value(axis)
     if known is None:
-        raise NotKnownYet(f"{name}: argument `{argument}` must be known while the graph is built, got {axis!r}", axis)
+        message = f"{name}: argument `{argument}` must be known while the graph is built, got {axis!r}"
+        raise NotKnownYet(message, axis, result)
     return known.tolist()
 
 
@@ -37,11 +38,11 @@ def single_axis(name: str, x: Any, axis: Any) -> int:
     return as_int(name, "axis", axis) if shape is None else normalize_axis(name, axis, len(shape)) - len(shape)
 
 
-def reduction_axes(name: str, x: Any, axis: Any) -> Axes:
+def reduction_axes(name: str, x: Any, axis: Any, result: Shape = None) -> Axes:
     """`axis` (None, an int, several, or a known integer tensor) as ints, counted from the end if x's rank is known."""
     shape = shape_of(x)
     if axis is not None and type(axis) is not int:
-        axis = static_axis(name, axis)
+        axis = static_axis(name, axis, result=result)
         if isinstance(axis, (list, tuple)):
             axis = as_ints(name, "axis", axis)
     if shape is not None:

@@ -66,7 +66,7 @@ def _common_dtype(items: list[Any]) -> DType | np.dtype | None:
     """The dtype of the first value, or else of the first array; None if there are Python data only."""
     for kinds in (Value, (np.ndarray, np.generic)):
         for item in items:
-            if isinstance(item, kinds) and not (type(item) is np.ndarray and item.dtype.kind == "O"):
+            if isinstance(item, kinds) and not (kinds is not Value and item.dtype.kind in "OSU"):
                 return item.dtype
             if kinds is Value and hasattr(item, "as_value"):
                 # an object of a program's own need not say what it becomes

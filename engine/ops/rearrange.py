@@ -18,7 +18,7 @@ from engine.core.operands import Array, Operand, operands
 from engine.core.sparsity import REARRANGES, Moves, collected
 from engine.core.sums import add_over
 from engine.core.trace import constant_value
-from engine.core.value import Value, as_padding, dtype_of
+from engine.core.value import Value, as_padding, dtype_of, shape_of
 from engine.ops.arithmetic import negative
 from engine.ops.axis_args import reduction_axes, single_axis, static_axis
 from engine.ops.gather import gather
@@ -383,7 +383,7 @@ def reverse(tensor: Any, axis: Any) -> Operand:
     array([[2, 1],
            [4, 3]])
     """
-    return reverse_op(tensor, axis=reduction_axes("reverse", tensor, axis))
+    return reverse_op(tensor, axis=reduction_axes("reverse", tensor, axis, shape_of(tensor)))
 
 
 def _unequal_lengths(count: int, axis: tuple[int, ...]) -> ShapeError:

@@ -192,7 +192,8 @@ def reduce_with(op: Op, x: Any, axis: Any, keepdims: bool) -> Operand:
         shape = x._array.shape if type(x) is EagerTensor else shape_of(x)
         if shape is not None:
             return op(x, axis=_axes_of(op, axis, len(shape)), keepdims=bool(keepdims))
-    return op(x, axis=reduction_axes(op.title, x, axis), keepdims=bool(keepdims))
+    result = (None,) * len(shape_of(x) or ()) if keepdims else ()
+    return op(x, axis=reduction_axes(op.title, x, axis, result or None), keepdims=bool(keepdims))
 
 
 @operands("input_tensor")

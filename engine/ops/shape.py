@@ -350,7 +350,10 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False) -> Operand:
             raise NotKnownYet("transpose: the rank of `a` is not known; give `perm`")
         out = transpose_op(a, perm=tuple(range(len(shape))[::-1]))
         return conj(out) if conjugate else out
-    out = transpose_op(a, perm=permutation(as_ints("transpose", "perm", static_axis("transpose", perm, "perm"))))
+    shape, length = shape_of(a), shape_of(perm) if isinstance(perm, Value) else None
+    rank = (length or (None,))[0] if shape is None else len(shape)
+    perm = static_axis("transpose", perm, "perm", None if rank is None else (None,) * rank)
+    out = transpose_op(a, perm=permutation(as_ints("transpose", "perm", perm)))
     return conj(out) if conjugate else out
 
 

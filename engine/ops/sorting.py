@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.core.arguments import normalize_axis
+from engine.core.arguments import as_int, normalize_axis
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import Batches, axis_param, leading, refused
 from engine.core.dtypes import INTEGER, REAL, DType, as_dtype, int16, int32, int64
@@ -17,7 +17,7 @@ from engine.core.kinds import check_dtype, nondifferentiable, same_dtype
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
 from engine.core.value import aval_of, shape_of
-from engine.ops.axis_args import single_axis, static_int
+from engine.ops.axis_args import single_axis, static_axis
 from engine.ops.compare import cast
 from engine.ops.gather import gather_op
 from engine.ops.shape import identity, transpose
@@ -242,7 +242,9 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = "int32"
     wanted = as_dtype(index_type)
     if wanted not in (int16, int32, int64):
         raise InvalidArgumentError(f"top_k: argument `index_type` must be int16, int32 or int64, got {wanted.name}")
-    indices = top_k_indices(input, k=static_int("top_k", "k", k, 0))
+    dims = shape_of(input)
+    k = static_axis("top_k", k, "k", dims and (*dims[:-1], None))
+    indices = top_k_indices(input, k=as_int("top_k", "k", k, 0))
     return TopKV2(_take_last(input, indices, _rank("top_k", input)), cast(indices, wanted))
 
 

@@ -42,7 +42,10 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
 def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Any = None) -> list[Any]:
     """The same tensors, each available only when all of them are computed (and `control_inputs` have run)."""
     graph = get_default_graph()
-    waited = [t for t in nest.flatten(opened(list(tensors))) if t is not None] + list(control_inputs or [])
+    made = [t for t in nest.flatten(opened(list(tensors))) if t is not None]
+    if not made:
+        raise ValueError(f"tuple: argument `tensors` must hold at least one tensor, got {tensors!r}")
+    waited = made + list(control_inputs or [])
     with graph.name_scope(name or "tuple"), graph.control_dependencies([graph.group(waited)]):
         return [None if t is None else tf.identity(t) for t in tensors]
 

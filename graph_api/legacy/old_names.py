@@ -14,6 +14,7 @@ from dualgrad.platform.printing import written
 from engine.core import nest
 from engine.core.aval import Aval, normalize_shape
 from engine.core.eager import EagerTensor
+from engine.core.op import Node
 from engine.core.operands import Operand, Operation
 from engine.core.trace import known_value
 from engine.core.variable import assign_variable
@@ -28,7 +29,7 @@ GIT_VERSION = COMPILER_VERSION = "unknown"
 @contextmanager
 def colocate_with(op: Any, ignore_existing: bool = False) -> Iterator[None]:
     """Note on what is made inside that it is to be where an operation is; all runs on one device nevertheless."""
-    beside = getattr(op, "op", op)
+    beside = op if isinstance(op, Node) else getattr(op, "op", op)
 
     def place(made: Any) -> str:
         made.placed_beside(beside)

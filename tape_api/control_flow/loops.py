@@ -13,6 +13,7 @@ from typing import Any
 from dualgrad.frontend.flow import batched, rows
 from dualgrad.frontend.flow import loops as flow
 from dualgrad.frontend.flow.closures import refused
+from dualgrad.frontend.flow.composites import closed, opened, opening, tabled
 from engine.control.checkpoints import limited
 from engine.core import nest
 from engine.core.batching import Batched, open_levels
@@ -127,7 +128,10 @@ def _while_in_python(
 ) -> Any:  # fmt: skip
     """The loop step by step; those left are one op, if that can be made of the functions `given` by the user."""
     limit = None if maximum_iterations is None else int(maximum_iterations)
-    done = 0
+    tensors, done = opened(loop_vars), 0
+    if tensors is not loop_vars:
+        functions = opening(cond), opening(body)
+        return closed(_while_in_python(*functions, tensors, back_prop, limit))
     loop = Loop(("while", back_prop), given, lambda *of: _rest_as_op(given[0], given[1], back_prop, *of))
     flat, count = _is_flat(loop_vars), len(loop_vars)
     new: Any = loop_vars
@@ -324,7 +328,7 @@ def _mapped(fn: Callable[[Any], Any], elems: Any, declared: Any, back_prop: bool
     return _over_rows(
         ("map_fn", str(declared), back_prop), fn, (elems,),
         lambda fn, xs: rows.map_fn(HOST, fn, xs, declared, back_prop, name),
-        lambda fn: _mapped_in_python(fn, elems, declared, back_prop),
+        lambda fn: _mapped_in_python(tabled(fn), elems, declared, back_prop),
     )  # fmt: skip
 
 

@@ -211,9 +211,10 @@ def model_from_json(host: Any, json_string: str, custom_objects: Mapping[str, An
     Raises
     ------
     ValueError
-        If it names something that is not here; a DataLossError if it describes no model.
+        If it names something that is not here; a DataLossError if it describes no model, or one of over 4 GiB.
     """
-    with limits.damage("model_from_json: the text", InvalidArgumentError):
+    text, most = "model_from_json: the text", limits.most_bytes_of(len(json_string), 1 << 32)
+    with limits.damage(text, InvalidArgumentError), limits.allowance(text, most):
         return model_from_config(host, json.loads(json_string), custom_objects)
 
 

@@ -206,8 +206,10 @@ def _planned_older_optimizer(group: Any, model: Any) -> Plan:
     optimizer.build(model.trainable_variables)
     names = list(map(_text, group.attrs["weight_names"]))
     if names and names[0].endswith("/iter:0"):  # Keras before 2.11: all first moments, then all second ones
+        group_of = {f"{slot}:0": i for i, slots in enumerate(optimizer.slot_groups) for slot in slots}
         owners = [name.rpartition("/")[0] for name in names]
-        names = names[:1] + sorted(names[1:], key=lambda n: (n.endswith("/vhat:0"), owners.index(n.rpartition("/")[0])))
+        place = {n: (group_of.get(slot, 0), owners.index(of)) for n in names for of, _, slot in [n.rpartition("/")]}
+        names = names[:1] + sorted(names[1:], key=lambda n: (n.endswith("/momentum_cache:0"), place[n]))
     return optimizer_files.planned(optimizer, [group[name] for name in names])
 
 

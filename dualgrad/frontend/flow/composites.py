@@ -5,7 +5,7 @@ What control flow hands about are tensors; a branch or a loop that returns a com
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,19 +24,29 @@ def _parts(x: Composite) -> list[Any]:
 class Parts(tuple[Any, ...]):
     """The tensors of one composite; another one is made of others by ``kind(*parts)``."""
 
-    kind: type
+    kind: Callable[..., Any]
 
 
-_KINDS: dict[type, type[Parts]] = {}
+_KINDS: dict[Any, type[Parts]] = {}
+
+
+def _parted(kind: Callable[..., Any], parts: Sequence[Any]) -> Parts:
+    if kind not in _KINDS:
+        _KINDS[kind] = type(f"{kind.__qualname__}Parts", (Parts,), {"kind": staticmethod(kind)})
+    return _KINDS[kind](parts)
 
 
 def _opened(x: Any) -> Any:
-    if not _is_opened(x):
-        return x
-    kind = type(x)
-    if kind not in _KINDS:
-        _KINDS[kind] = type(f"{kind.__name__}Parts", (Parts,), {"kind": kind})
-    return _KINDS[kind](_parts(x))
+    return _parted(type(x), _parts(x)) if _is_opened(x) else x
+
+
+def tabled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that gives, in place of sparse tensors, tables and where these hold something: they can be stacked."""
+
+    def table(x: Any) -> Any:
+        return _parted(x.of_tables, x.tables()) if hasattr(x, "of_tables") else x
+
+    return lambda row: nest.map_structure(table, function(row))
 
 
 def opened(structure: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 from dualgrad.frontend.flow import batched
 from dualgrad.frontend.flow.closures import Call, Closure, as_tensor, kept_apart, same_shapes
+from dualgrad.frontend.flow.composites import closed, tabled
 from dualgrad.frontend.flow.host import FlowHost
 from engine.closed.function import ClosedFunction, plain
 from engine.control.checkpoints import limited
@@ -121,7 +122,8 @@ def map_fn(host: FlowHost, fn: Callable[[Any], Any], elems: Any, dtype: Any, bac
     """`fn` applied to each row of `elems`, the results stacked."""
     with host.trace().name_scope(name or "map"):
         rows = _rows(host, "map_fn", elems)
-        _, result = _scanned(host, "map_fn", lambda _, row: ((), fn(row)), (), elems, rows, False)
+        of_row = tabled(fn)
+        _, result = _scanned(host, "map_fn", lambda _, row: ((), of_row(row)), (), elems, rows, False)
         require_declared("map_fn", result, dtype)
         return _finished(result, back_prop)
 
@@ -215,7 +217,7 @@ def offered(
         Parameters
         ----------
         fn : callable
-            ``fn(row)`` returns a tensor or a structure of tensors.
+            ``fn(row)`` returns a tensor, a sparse tensor (of one shape in all rows), or a structure of such.
         elems : tensor or structure of tensors
             Of the same first dimension.
         dtype, fn_output_signature : DType or structure of these, optional
@@ -227,7 +229,9 @@ def offered(
         name : str, optional
         """
         fn, elems = _by_number(fn, elems)
-        return mapped(fn, elems, fn_output_signature if dtype is None else dtype, back_prop, name)
+        signature = fn_output_signature if dtype is None else dtype
+        declared = nest.map_structure(lambda spec: getattr(spec, "of_tables", spec), signature)
+        return closed(mapped(fn, elems, declared, back_prop, name))
 
     def scan(
         fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, parallel_iterations: int = 10,
