@@ -59,7 +59,7 @@ def _ran(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 def test_sizes_are_said_as_the_program_says_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = kept(tmp_path, SAID, capsys)
-    assert "tf.zeros([size])" in text and "tf.one_hot(x, size)" in text and "float(2 * rows)" in text
+    assert "tf.zeros([size])" in text and "tf.one_hot(x, size)" in text and "/ (2 * rows)" in text
     other = "red fish blue fish"
     (tmp_path / "old_other.py").write_text(SAID.replace("one fish two fish red fish blue fish", other))
     (tmp_path / "new_other.py").write_text(text.replace("one fish two fish red fish blue fish", other))

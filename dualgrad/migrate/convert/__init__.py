@@ -63,7 +63,7 @@ from dualgrad.migrate.convert.module import Module
 from dualgrad.migrate.convert.notes import Notes, noting
 from dualgrad.migrate.convert.observed_run import Capture, capturing
 from dualgrad.migrate.convert.origins import Origin, Origins
-from dualgrad.migrate.convert.sizes import Said
+from dualgrad.migrate.convert.sizes import Said, of_constants
 from dualgrad.migrate.convert.targets import TARGETS, retarget
 from dualgrad.migrate.output import add_output, settled
 from dualgrad.platform import progress
@@ -121,7 +121,9 @@ class Conversion:
     inside : dict
         By the text of what makes it at the top: by class, what makes it in its constructor.
     said : dict
-        By line, statements whose numbers data decides, and that the module can say in names of the program.
+        By line, statements whose numbers the module says in names of the program.
+    sayable : dict
+        By line, statements whose numbers data decides, and that the module could say so, too.
     begun : str
         What each session begins with, if there are several.
     seeds : dict
@@ -143,6 +145,7 @@ class Conversion:
     constants: dict[str, str] = field(default_factory=dict)
     inside: dict[str, dict[str, str]] = field(default_factory=dict)
     said: dict[int, Said] = field(default_factory=dict)
+    sayable: dict[int, Said] = field(default_factory=dict)
     begun: str = ""
     seeds: dict[Any, int] = field(default_factory=dict)
 
@@ -203,8 +206,7 @@ def convert(
     scope.taken.update({"tf", "np", "ARRAYS", "not_converted", "minimize", "Iterator", "Checkpoints"}, summaries.NAMES)
     scope.taken.update(["dict", "enumerate", "iter", "next", "range", "vars", "zip"])
     scope.taken.update(_kept_names(capture, program))
-    numbers = [e for one in (said or {}).values() for e, _ in one.numbers]
-    scope.taken.update(n.id for e in numbers for n in ast.walk(e) if isinstance(n, ast.Name))
+    scope.taken.update(*[one.names() for one in (said or {}).values()])
     graphs = list({id(run.graph): run.graph for run in capture.runs.values()}.values())
     modules = [Module(graph, capture, names, scope, program, origins, said) for graph in graphs]
     arrays: dict[str, np.ndarray] = {}
@@ -371,17 +373,18 @@ def convert_program(
     progress.say("writing tape code")
     keeps = whole and TARGETS[to].whole
     origins = origins_of(program, capture) if keeps else None
-    conversion = convert(capture, program, origins)
+    said = of_constants(ast.parse(program.read_bytes()), capture.names) if keeps else {}
+    conversion = convert(capture, program, origins, said)
     if keeps:
         add_program(conversion, program, arguments or [], notes, capture, home)
-    if conversion.said and conversion.map["whole"]:
-        other = convert(capture, program, origins, conversion.said)
+    if conversion.sayable and conversion.map["whole"]:
+        other = convert(capture, program, origins, {line: one.anew() for line, one in conversion.sayable.items()})
         add_program(other, program, arguments or [], notes, capture, home)
         if other.map["whole"] and len(other.map["from_run"]) < len(conversion.map["from_run"]):
             conversion = other
-    if conversion.hosted and not conversion.map["whole"]:
-        # what is drawn or computed needs other lines of the program: without them, or where they give something
-        # else, it is as in the run
+    if (conversion.hosted or conversion.said) and keeps and not conversion.map["whole"]:
+        # what is drawn or computed, or has a name, needs other lines of the program: without them, or where they give
+        # something else, it is as in the run
         conversion = convert(capture, program)
         add_program(conversion, program, arguments or [], notes, capture, home)
     retarget(conversion, to)

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dualgrad.migrate.convert import summaries, tapes
 from dualgrad.migrate.convert.calls import is_alias
 from dualgrad.migrate.convert.common_subgraphs import HelperItem
@@ -33,10 +35,10 @@ from dualgrad.migrate.convert.items import (
     parts,
     source,
 )
-from dualgrad.migrate.convert.literals import literal, literal_of
+from dualgrad.migrate.convert.literals import data, literal, literal_of
 from dualgrad.migrate.convert.minimizations import write_minimization
 from dualgrad.migrate.convert.public import write_public
-from dualgrad.migrate.convert.spelling import code, composed, path, spelled
+from dualgrad.migrate.convert.spelling import code, composed, is_operator, path, spelled
 from dualgrad.sparse.sparse_tensor import SparseTensor
 from engine.core.trace import Symbol, constant
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
@@ -297,7 +299,7 @@ class Body:
         name = self.module.optimizer(call.optimizer)
         for hyper in call.optimizer.hyperparameters:
             value = getattr(call.optimizer, hyper)
-            if isinstance(value, Symbol):
+            if isinstance(value, Symbol) and literal_of(value) is None:
                 target = ast.Attribute(ast.Name(name), hyper, ast.Store())
                 self.add(ast.Assign([target], self.value(value)), item)
         pairs = [(g, v) for g, v in call.pairs if g is not None]
@@ -351,6 +353,9 @@ class Body:
 
     def _write_op(self, item: OpItem) -> None:
         node = item.node
+        if (number := self._number(item)) is not None:
+            self._code[id(node.outputs[0])] = literal(number)
+            return
         size = 1 + self.take(item.inputs)
         if is_alias(node):
             self._pending.append(_Pending(node.outputs[0], item, self.value(node.inputs[0]), size - 1))
@@ -377,6 +382,19 @@ class Body:
         names = self.names_for(node.outputs)
         targets = ast.Tuple([ast.Name(n, ast.Store()) for n in names], ast.Store())
         self.add(ast.Assign([targets], value) if names else ast.Expr(value), item)
+
+    def _number(self, item: OpItem) -> float | None:
+        """What an operator makes of two numbers of the program, for one that computes on with it."""
+        node, uses = item.node, self._uses.get(id(item.outputs[0]), []) if len(item.outputs) == 1 else []
+        if len(node.inputs) != 2 or len(uses) != 1 or not isinstance(uses[0], (OpItem, DrawItem)):
+            return None
+        spelling = spelled(node)
+        known = all(type(literal_of(x)) is float for x in node.inputs) and not node.params
+        if not known or spelling is None or not is_operator(spelling):
+            return None
+        value = np.asarray(node.op.kernel(*[x.node.params["value"] for x in node.inputs]))
+        number = data(value) if value.dtype == node.outputs[0].dtype.as_numpy_dtype else None
+        return number if isinstance(number, float) else None
 
     def waits(self, x: Any, value: ast.expr, item: Item, size: int) -> bool:
         """Keep an expression for its only use, if it may stand there; whether it may."""

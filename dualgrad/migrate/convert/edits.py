@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -10,6 +11,14 @@ Place: TypeAlias = tuple[int, int]
 """Line and column, in bytes, of a statement."""
 Extent: TypeAlias = tuple[int, int, int, int]
 """Where an expression begins and ends."""
+_PLAIN = (
+    ast.Constant, ast.Name, ast.Load, ast.Tuple, ast.List, ast.Dict, ast.UnaryOp, ast.BinOp, ast.operator, ast.unaryop,
+    ast.Attribute, ast.keyword,
+)  # fmt: skip
+"""The nodes that plain values are written with, besides calls."""
+_COUNTS = frozenset({"abs", "float", "int", "len", "max", "min", "pow", "round", "sum"})
+COMPUTE = frozenset({"np", "numpy", "math", *_COUNTS})
+"""Modules and functions that compute with plain values."""
 
 
 class Unsafe(Exception):
@@ -24,6 +33,29 @@ def place(node: Any) -> Place:
 def extent(node: Any) -> Extent:
     """From where to where an expression goes."""
     return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
+
+
+def top(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that are run one after the other at the top, also within scopes and below ``if __name__``."""
+    for node in body:
+        guards = isinstance(node, ast.If) and "__name__" in ast.unparse(node.test) and not node.orelse
+        if isinstance(node, ast.With) or guards:
+            yield from top(node.body)  # type: ignore[attr-defined]
+        else:
+            yield node
+
+
+def computes(call: ast.Call) -> bool:
+    """Whether a call does no more than compute with the numbers that it is given."""
+    path = ast.unparse(call.func)
+    return path in _COUNTS or (
+        path.startswith(("np.", "numpy.", "math.")) and ".random" not in path and ".load" not in path
+    )  # fmt: skip
+
+
+def is_plain(value: ast.expr) -> bool:
+    """Whether an expression computes a plain value, if what its names stand for are plain values."""
+    return all(computes(n) if isinstance(n, ast.Call) else isinstance(n, _PLAIN) for n in ast.walk(value))
 
 
 @dataclass

@@ -28,7 +28,7 @@ from dualgrad.migrate.compare.printed import differing_lines
 from dualgrad.migrate.convert import dispatching, iterating, monitoring, printing, program_initializers, trial
 from dualgrad.migrate.convert.body import Statement
 from dualgrad.migrate.convert.call_sites import all_calls, called, is_name, results
-from dualgrad.migrate.convert.edits import Extent, Place, Plan, Replaced, Unsafe, extent
+from dualgrad.migrate.convert.edits import COMPUTE, Extent, Place, Plan, Replaced, Unsafe, extent, is_plain
 from dualgrad.migrate.convert.minimizations import IMPORT
 from dualgrad.migrate.convert.notes import Notes
 from dualgrad.migrate.convert.plan import Planner
@@ -40,10 +40,6 @@ LOADED = """
 ARRAYS = dict(np.load(__file__.removesuffix(".py") + ".npz"))
 """
 """Lines that make the arrays beside a converted module known to it."""
-_PLAIN = (
-    ast.Constant, ast.Name, ast.Load, ast.Tuple, ast.List, ast.Dict, ast.UnaryOp, ast.BinOp, ast.operator, ast.unaryop,
-)  # fmt: skip
-"""The nodes that plain values are written with."""
 LIMIT = 600
 """How many seconds the new program may take when it is tried."""
 
@@ -107,7 +103,7 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
         if all(len(objects) < 2 for objects in notes.objects.values()):
             raise
         planner, plan = planned(notes.objects)
-    conversion.said = conversion.said or planner.sayable()
+    conversion.sayable = planner.sayable()
     restores, arrays = _restores(plan, source)
     edited = cst.metadata.MetadataWrapper(cst.parse_module(source)).visit(_editor(cst, plan, source, restores))
     imports = [line for line in edited.body if _is_import(cst, line)]
@@ -164,7 +160,7 @@ def _joined(
     lines = _ordered({*own, *ours, "import tape_api as tf\n"})
     guard = cst.parse_statement('if __name__ == "__main__":\n    pass\n')
     above = cst.Module(body=list(_spaced(cst, early)), default_indent=edited.default_indent).code
-    constants = _constants(cst, body)
+    constants = _constants(cst, body, program_initializers.read([[text]]))
     first = cst.Module(body=list(_spaced(cst, constants)), default_indent=edited.default_indent).code
     above = "\n".join(text for text in (first, above) if text.strip())
     body = [line for line in body if line not in constants]
@@ -230,23 +226,30 @@ def _stands_alone(cst: Any, line: Any) -> bool:
     return isinstance(named, cst.Lambda) and all(p.default is None for p in named.params.params)
 
 
-def _constants(cst: Any, body: Sequence[Any]) -> list[Any]:
-    """The names of plain values with which a program begins, which nothing changes."""
+def _constants(cst: Any, body: Sequence[Any], wanted: set[str]) -> list[Any]:
+    """The names of plain values with which a program begins, or that the module reads, and which nothing changes."""
     tree = ast.parse(cst.Module(body=body).code)
     stores = Counter(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
     stores.update(name for n in ast.walk(tree) if isinstance(n, ast.Global) for name in n.names)
-    found: list[Any] = []
+    plain: list[tuple[Any, set[str], set[str], bool]] = []
     known: set[str] = set()
+    begins = True
     for line, node in zip(body, tree.body, strict=True):
-        if _stands_alone(cst, line):
-            continue
         names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
         given = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        plain = isinstance(node, ast.Assign) and all(isinstance(n, _PLAIN) for n in ast.walk(node.value))
-        if not plain or not names <= known | given or any(stores[n] > 1 for n in given) or not given:
-            break
-        known |= given
-        found.append(line)
+        if (
+            isinstance(node, ast.Assign) and is_plain(node.value) and given and names <= known | given | COMPUTE
+            and all(stores[n] == 1 for n in given)
+        ):  # fmt: skip
+            known |= given
+            plain.append((line, given, names, begins))
+        elif not _stands_alone(cst, line):
+            begins = False
+    found: list[Any] = []
+    for line, given, names, early in reversed(plain):
+        if early or given & wanted:
+            wanted = wanted | names
+            found.insert(0, line)
     return found
 
 

@@ -164,10 +164,16 @@ class Names:
     def statement_of(self, node: Any) -> tuple[str, int] | None:
         """The file and the first line of the statement that made a node."""
         where = getattr(node, "where", None)
-        if not isinstance(where, tuple):
-            return None
-        file, line = where
+        return self.statement_on(*where) if isinstance(where, tuple) else None
+
+    @staticmethod
+    def statement_on(file: str, line: int) -> tuple[str, int]:
+        """The file and the first line of the statement that a line belongs to."""
         return file, _starts(file).get(line) or line
+
+    def sites_of(self, variable: Any) -> list[tuple[str, int]]:
+        """The statements of the program that led to a variable, the innermost first."""
+        return [self.statement_on(*site) for site in self._made_on.get(id(variable), ())]
 
     def function_of(self, node: Any) -> str | None:
         """The name of the program's function whose line made a node."""

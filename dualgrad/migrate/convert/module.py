@@ -15,13 +15,14 @@ import numpy as np
 
 from dualgrad.migrate import unconverted
 from dualgrad.migrate.convert import draws, iterating, own_gradients, printing, provenance, queues
+from dualgrad.migrate.convert.alignment import plain
 from dualgrad.migrate.convert.body import Body, Statement
 from dualgrad.migrate.convert.common_subgraphs import FunctionTask, HelperItem, extract_helpers, task_of
 from dualgrad.migrate.convert.fed_arguments import convert_in_place, converted, leave_to_callees
 from dualgrad.migrate.convert.flows import written_draw
 from dualgrad.migrate.convert.identifiers import Names, Scope, identifier, snake
 from dualgrad.migrate.convert.items import CustomItem, Items, MinimizeItem, OpItem, StepItem
-from dualgrad.migrate.convert.literals import data, literal, stored
+from dualgrad.migrate.convert.literals import data, literal, literal_of, stored
 from dualgrad.migrate.convert.minimizations import CALLBACKS
 from dualgrad.migrate.convert.observed_run import Capture, Run
 from dualgrad.migrate.convert.origins import Origin, Origins
@@ -189,7 +190,8 @@ class Module:
         origin = self._origin(variable)
         initial = self._initial(variable, name) if origin is None else origin.code
         if origin is None and self._said_numbers:
-            initial = self.settled(initial, OpItem(0, node=variable.initial_value.node))
+            for site in self.names.sites_of(variable):
+                initial = self._said_on(site, initial)
             origin = self._said_start(variable, initial)
         keywords: list[ast.keyword] = []
         if origin is not None and origin.says_dtype:
@@ -217,19 +219,24 @@ class Module:
 
     def settled(self, code: Any, item: Any) -> Any:
         """The code of an item, where the numbers that data decides are said as the program does."""
-        where = self.names.statement_of(_node_of(item, self.graph)) if self._said_numbers and item is not None else None
+        node = _node_of(item, self.graph) if self._said_numbers and item is not None else None
+        return self._said_on(self.names.statement_of(node), code)
+
+    def _said_on(self, where: tuple[str, int] | None, code: Any) -> Any:
+        """The same of what a statement of the program became."""
         said = self._said_numbers.get(where[1]) if where is not None and Path(where[0]) == self.program else None
         return code if said is None else said.settled(code)
 
     def _said_start(self, variable: Any, initial: ast.expr) -> Origin | None:
         """The place of a variable in the program, where what it begins with says numbers of the program."""
         where = self.names.statement_of(variable.initial_value.node)
-        if where is None or not any(getattr(n, "says", False) for n in ast.walk(initial)):
+        said = self._said_numbers.get(where[1]) if where is not None else None
+        if said is None or not said.numbers or not any(getattr(n, "says", False) for n in ast.walk(initial)):
             return None
         number = -1
         for other in self.capture.variables[: self.capture.variables.index(variable)]:
             number = max(number, self.capture.makings[id(other)].number if id(other) in self.capture.makings else -1)
-        return Origin(initial, self._said_numbers[where[1]].place, number, False, False)
+        return Origin(initial, said.place, number, False, False)
 
     def _note_origin(self, array: np.ndarray, name: str, call: ast.Call) -> None:
         """Note a value that stands in the module, if the program's text did not say it."""
@@ -429,7 +436,7 @@ class Module:
             value = made.arguments.get(name, parameter.default)
             if type(value) is type(parameter.default) and value == parameter.default:
                 continue
-            code = self._hyperparameter(value)
+            code = self._said_on(self.names.statement_on(str(self.program), made.line), self._hyperparameter(value))
             if parameter.default is parameter.empty and not keywords:
                 args.append(code)
             else:
@@ -440,7 +447,8 @@ class Module:
         """An argument of an optimizer; a tensor is set before each step instead."""
         if isinstance(value, Variable):
             return self.variable(value.handle)
-        return ast.Constant(0.0) if isinstance(value, Symbol) else literal(value)
+        number = literal_of(value) if isinstance(value, Symbol) else value
+        return literal(number) if number is not None or value is None else ast.Constant(0.0)
 
     def custom(self, item: CustomItem) -> str:
         """The name of a function with a gradient of its own, which is written when it is first called."""
@@ -555,6 +563,8 @@ class Module:
             return f"assign_{identifier(ast.unparse(self.variable(wanted[0].node.inputs[0]))).strip('_')}"
         labels = [*dict.fromkeys(self.names.tensor(x) for x in wanted)]
         verb = "run" if all(x.node.op is read_variable for x in wanted) else "compute"
+        if len(labels) > 2 and len(bases := {plain(label) for label in labels}) == 1:
+            return f"{verb}_{bases.pop()}"
         if len(labels) > 2:
             return f"{verb}_{labels[-1] if run is None else labels[0]}_and_{len(labels) - 1}_more"
         return f"{verb}_{'_and_'.join(labels)}"

@@ -12,7 +12,6 @@ import ast
 import builtins
 import copy
 import random
-from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
@@ -20,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from dualgrad.migrate.convert.edits import Extent, Place, extent, place
+from dualgrad.migrate.convert.edits import Extent, Place, extent, place, top
 from dualgrad.migrate.convert.facts import LOOKING, METHODS, is_graphs, is_own, is_tensorflow, plain
 from dualgrad.migrate.convert.notes import GENERATORS
 from dualgrad.migrate.convert.observed_run import Capture, Making
@@ -85,7 +84,7 @@ class Origins:
         self.above = {inner: n for n in ast.walk(self.tree) for inner in ast.iter_child_nodes(n)}
         self.by_extent: dict[Extent, ast.expr] = {}
         self.functions: dict[tuple[int, str], ast.FunctionDef] = {}
-        self.top = list(_top(self.tree.body))
+        self.top = list(top(self.tree.body))
         for n in ast.walk(self.tree):
             if isinstance(n, ast.expr):
                 self.by_extent.setdefault(extent(n), n)
@@ -516,16 +515,6 @@ class _Reader:
 
 
 # ---- syntax ----------------------------------------------------------------------------------------------------------
-
-
-def _top(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements that are run one after the other at the top, also within scopes and below ``if __name__``."""
-    for node in body:
-        guards = isinstance(node, ast.If) and "__name__" in ast.unparse(node.test) and not node.orelse
-        if isinstance(node, ast.With) or guards:
-            yield from _top(node.body)  # type: ignore[attr-defined]
-        else:
-            yield node
 
 
 def _path(node: ast.expr, names: dict[str, Any]) -> str:

@@ -74,14 +74,17 @@ class Outlining:
         Of statements and what they give, a name for a function of them.
     made : callable
         Of a name, parameters and statements, the function.
+    maker : callable
+        Of a statement, the name of the program's function that made it.
     """
 
     def __init__(
         self, aligned: Aligned, length: Callable[[Any], int], free: Callable[[str, set[str]], str],
         named: Callable[[Sequence[Any], Sequence[str], Sequence[Any]], str],
-        made: Callable[[str, list[str], list[Any]], Any],
+        made: Callable[[str, list[str], list[Any]], Any], maker: Callable[[Any], str | None],
     ) -> None:  # fmt: skip
         self._aligned, self._length, self._free, self._named, self._made = aligned, length, free, named, made
+        self._maker = maker
 
     def outline(self, functions: list[Any]) -> None:
         """Take out what pays, the longest first; new functions stand before the first that calls them."""
@@ -96,7 +99,8 @@ class Outlining:
 
     def _best(self, functions: Sequence[Any]) -> _Common | None:
         every = [(f, body, b) for f in functions for body in bodies(f.statements) for b in blocks(body, inner=False)]
-        shapes = {id(block): [self._aligned.shape(s) for s in block] for _, _, block in every}
+        # two functions of the program that do the same are two
+        shapes = {id(block): [(self._aligned.shape(s), self._maker(s)) for s in block] for _, _, block in every}
         lengths = {id(block): [self._length(s) for s in block] for _, _, block in every}
         groups: dict[Any, list[_Window]] = {}
         for f, body, block in every:
@@ -109,7 +113,7 @@ class Outlining:
             for windows in groups.values():
                 first = windows[0]
                 lines = sum(lengths[id(first.block)][first.first : first.first + size])
-                most = (len(windows) - 1) * lines - len(windows) - 1
+                most = (len(windows) - 1) * lines - len(windows) - 1 + self._worth(windows)
                 if most >= LEAST and not (size == 1 and _is_call(first.statements[0].code)):
                     tried.append((-most, len(tried), windows, lines))
             longer: dict[Any, list[_Window]] = {}
@@ -178,8 +182,13 @@ class Outlining:
             for i, (call, w) in enumerate(zip(calls, windows, strict=True))
         )
         head = 1 + (0 if returns or not common.results or self._ends_with(windows[0], common.results) else 1)
-        common.gain = (len(windows) - 1) * lines - call - head
+        common.gain = (len(windows) - 1) * lines - call - head + self._worth(windows)
         return common
+
+    def _worth(self, windows: Sequence[_Window]) -> int:
+        """The lines that a call may cost, since the program has a function there, too."""
+        makers = {self._maker(s) for s in windows[0].statements}
+        return len(windows) if len(makers) == 1 and None not in makers else 0
 
     def _form(self, window: _Window) -> Hashable:
         """Which of the parts are the same name that the window gives, in the order of the parts."""

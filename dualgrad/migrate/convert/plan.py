@@ -77,6 +77,9 @@ class Planner(Runs):
         for statement in body:
             if not self._statement(statement):
                 self.plan.gone.add(place(statement))
+        for text, following in pairwise(body[1:]):
+            if is_text(text) and place(following) in self.plan.gone:  # it says what that is
+                self.plan.gone.add(place(text))
         if not self._again:
             self._once.append(body)
         self._again = before
@@ -549,7 +552,10 @@ class Planner(Runs):
         return not numbers <= told
 
     def sayable(self) -> dict[int, Said]:
-        """By line, the statements at the top whose numbers the converted module can say in names of the program."""
+        """By line, the statements whose numbers the module says in names of the program, with those at the top.
+
+        Of these, data decides the numbers; there are none if nothing is found but what is said already.
+        """
         nodes = {place(n): n for n in ast.walk(self.tree) if isinstance(n, ast.stmt)}
         sizes, found = Sizes(self.tree, self.scopes, self.names, self._value), {}
         for where, numbers in [pair for pair in self._sizes_seen.items() if pair[1]]:
@@ -561,8 +567,9 @@ class Planner(Runs):
             if final and plain:
                 parts = [n for n in inside if isinstance(n, ast.expr) and not any(True for _ in sizes.roots(n))]
                 told = {v for n in parts if type(v := sizes.number(n)) in (int, float)}
-                found[where[0]] = Said(where, numbers, told)
-        return found
+                known = self.conversion.said.get(where[0])
+                found[where[0]] = Said(where, numbers, told, constants=known.constants if known else [])
+        return {**self.conversion.said, **found} if found else {}
 
     def _stays(self, node: ast.AST) -> bool:
         """Whether a node is in what stays; what was put together of several ones is not."""
@@ -590,7 +597,7 @@ class Planner(Runs):
             empty = all(place(inner) in self.plan.gone for inner in [*node.body, *node.orelse])
             return empty and is_pure(node.iter) and names.isdisjoint(read)
         if isinstance(node, (ast.Import, ast.ImportFrom)):
-            return not any((a.asname or a.name.partition(".")[0]) in {*read, "*"} for a in node.names)
+            return not any((a.asname or a.name.partition(".")[0]) in {*read, *self.called, "*"} for a in node.names)
         return isinstance(node, ast.ClassDef) and node.name not in read | self.called
 
     def _has_main(self) -> bool:
@@ -675,6 +682,11 @@ def _fills(node: ast.stmt) -> bool:
     targets = [t for s in node.body if isinstance(s, ast.Assign) for t in s.targets]
     keys = [t.slice for t in targets if isinstance(t, ast.Subscript)]
     return len(keys) == len(node.body) and all(isinstance(k, ast.Name) and k.id in names for k in keys)
+
+
+def is_text(node: ast.stmt) -> bool:
+    """Whether a statement is nothing but a text."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def _is_block(node: ast.stmt) -> bool:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dualgrad.migrate.convert.alignment import Aligned, replaced
@@ -90,7 +91,7 @@ class Repetition:
 
     def _is_effect(self, statements: Sequence[Any]) -> bool:
         codes = [s.code for s in statements]
-        return all(isinstance(c, ast.Expr) for c in codes) and alike([c.value for c in codes]) is not None
+        return all(isinstance(c, ast.Expr) for c in codes) and _columns([c.value for c in codes]) is not None
 
     def _loop(self, statements: Sequence[Any]) -> Any:
         made = self.looped([s.code.value for s in statements])
@@ -105,39 +106,32 @@ class Repetition:
 
     def looped(self, values: Sequence[ast.expr]) -> tuple[ast.expr, ast.expr, ast.expr] | None:
         """One expression for several alike, the names that run, and what they run through."""
-        parts = alike(values)
-        if parts is None or not 0 < len(parts) <= len(_NAMES):
+        free = [n for n in _NAMES if self._is_free(n)]
+        made = pattern(values, free)
+        if made is None:
             return None
-        names = [n for n in _NAMES if self._is_free(n)][: len(parts)]
-        if len(names) < len(parts):
-            return None
-        sources = [self._source(column) for column in parts]
-        value = _with_names(values, parts, names)
-        targets: list[ast.expr] = [ast.Name(n, ast.Store()) for n in names]
-        if len(parts) == 1:
+        value, names = made
+        sources = [self._source(column) for column in names]
+        targets: list[ast.expr] = [ast.Name(n, ast.Store()) for n in names.values()]
+        if len(names) == 1:
             return value, targets[0], sources[0]
         return value, ast.Tuple(targets, ast.Store()), ast.Call(ast.Name("zip"), sources, [])
 
-    def _source(self, column: Sequence[ast.expr]) -> ast.expr:
-        """The list that some expressions are the elements of."""
-        if all(isinstance(e, ast.Constant) for e in column):
-            return counted([e.value for e in column])  # type: ignore[attr-defined]
-        texts = tuple(ast.unparse(e) for e in column)
-        if texts in self._lists:
-            return ast.Name(self._lists[texts])
-        if all(isinstance(e, ast.Subscript) and isinstance(e.slice, ast.Constant) for e in column):
-            first: Any = column[0]
-            whole = {ast.unparse(e.value) for e in column}  # type: ignore[attr-defined]
-            numbers = [e.slice.value for e in column]  # type: ignore[attr-defined]
-            if len(whole) == 1 and numbers == list(range(len(column))):
-                if self.sizes.get(whole.pop()) == len(numbers):
-                    return first.value
-                return ast.Subscript(first.value, ast.Slice(None, ast.Constant(len(numbers))), ast.Load())
-        for size in range(len(texts) - 1, LEAST - 1, -1):
-            if texts[:size] in self._lists and texts[size:] in self._lists:
-                return ast.BinOp(ast.Name(self._lists[texts[:size]]), ast.Add(), ast.Name(self._lists[texts[size:]]))
-        name = self._listed(texts)
-        return _list(column) if name is None else ast.Name(name)
+    def _source(self, column: tuple[Any, ...]) -> ast.expr:
+        """The list that some expressions, as texts, or some numbers are the elements of."""
+        if not isinstance(column[0], str):
+            return counted(column)
+        if column in self._lists:
+            return ast.Name(self._lists[column])
+        items = [re.fullmatch(r"(.+)\[(\d+)\]", text) for text in column]
+        if [int(i[2]) for i in items if i] == list(range(len(column))) and len({i[1] for i in items if i}) == 1:
+            whole = column[0].removesuffix("[0]")
+            return _expression(whole if self.sizes.get(whole) == len(column) else f"{whole}[:{len(column)}]")
+        for size in range(len(column) - 1, LEAST - 1, -1):
+            if column[:size] in self._lists and column[size:] in self._lists:
+                return ast.BinOp(ast.Name(self._lists[column[:size]]), ast.Add(), ast.Name(self._lists[column[size:]]))
+        name = self._listed(column)
+        return _list([_expression(text) for text in column]) if name is None else ast.Name(name)
 
 
 def sizes(statements: Sequence[Any], lists: Mapping[tuple[str, ...], str]) -> dict[str, int]:
@@ -191,6 +185,10 @@ def sizes(statements: Sequence[Any], lists: Mapping[tuple[str, ...], str]) -> di
     return by_name
 
 
+def _expression(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
 def _list(elements: Sequence[ast.expr]) -> ast.List:
     return ast.List(list(elements), ast.Load())
 
@@ -224,47 +222,49 @@ class _Lists(ast.NodeTransformer):
         return shorter if len(ast.unparse(shorter)) < len(ast.unparse(node)) else node
 
 
-def alike(values: Sequence[ast.expr]) -> list[list[ast.expr]] | None:
-    """The parts in which like expressions differ, each with one expression per value; None if they are not alike."""
-    columns: list[list[ast.expr]] = []
-    if not _compare(list(values), columns):
+class _Items(ast.NodeTransformer):
+    """Writes elements of lists and dictionaries as names, such as ``x[0]``, that are one part of an expression."""
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        is_item = isinstance(node.slice, ast.Constant) and isinstance(node.value, ast.Name)
+        return ast.Name(ast.unparse(node), ast.Load()) if is_item else node
+
+
+class _Written(ast.NodeTransformer):
+    """Makes elements of such names."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return _expression(node.id) if "[" in node.id else node
+
+
+def _columns(values: Sequence[ast.expr]) -> tuple[list[Statement], list[tuple[Any, ...]]] | None:
+    """Like expressions, and what each part of them is, in all; None if they are not alike."""
+    statements, aligned = [Statement(ast.Expr(_Items().visit(copy.deepcopy(v)))) for v in values], Aligned()
+    if len({aligned.shape(s) for s in statements}) > 1:
         return None
-    distinct: dict[tuple[str, ...], list[ast.expr]] = {}
-    for column in columns:
-        distinct.setdefault(tuple(ast.unparse(e) for e in column), column)
-    return list(distinct.values())
+    return statements, list(zip(*[[part.value for part in aligned.parts(s)] for s in statements], strict=True))
 
 
-def _compare(nodes: list[Any], columns: list[list[ast.expr]]) -> bool:
-    first = nodes[0]
-    if len({ast.dump(n) if isinstance(n, ast.AST) else repr(n) for n in nodes}) == 1:
-        return True
-    if not isinstance(first, ast.AST) or any(type(n) is not type(first) for n in nodes):
-        return _is_part(nodes, columns)
-    if isinstance(first, (ast.Name, ast.Constant)) or _are_items(nodes):
-        return _is_part(nodes, columns)
-    for name in first._fields:
-        values = [getattr(n, name) for n in nodes]
-        if isinstance(values[0], list):
-            if len({len(v) for v in values}) != 1:
-                return False
-            if not all(_compare(list(row), columns) for row in zip(*values, strict=True)):
-                return False
-        elif not _compare(values, columns):
-            return False
-    return True
+def pattern(values: Sequence[ast.expr], free: Sequence[str]) -> tuple[ast.expr, dict[tuple[Any, ...], str]] | None:
+    """One expression for several alike, and its names for what differs: texts, or numbers, one for each of them.
 
-
-def _are_items(nodes: Iterable[Any]) -> bool:
-    return all(isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Constant) for n in nodes)
-
-
-def _is_part(nodes: list[Any], columns: list[list[ast.expr]]) -> bool:
-    is_count = all(isinstance(n, ast.Constant) and type(n.value) is int for n in nodes)
-    if not is_count and not all(isinstance(n, (ast.Name, ast.Subscript)) for n in nodes):
-        return False
-    columns.append(nodes)
-    return True
+    Parameters
+    ----------
+    values : sequence of expression
+    free : sequence of str
+        The names that it may use; there is none if these are too few, or if nothing differs.
+    """
+    found = _columns(values)
+    if found is None:
+        return None
+    statements, columns = found
+    varying = list(dict.fromkeys(c for c in columns if len(set(c)) > 1))
+    if not 0 < len(varying) <= len(free):
+        return None
+    names = dict(zip(varying, free, strict=False))
+    (new,) = replaced(statements[:1], lambda part, i: ast.Name(names[c]) if (c := columns[i]) in names else part.value)
+    return _Written().visit(new.code.value), names
 
 
 def counted(values: Sequence[Any]) -> ast.expr:
@@ -278,27 +278,6 @@ def counted(values: Sequence[Any]) -> ast.expr:
     return _list([ast.Constant(v) for v in values])
 
 
-def _with_names(values: Sequence[ast.expr], parts: list[list[ast.expr]], names: Sequence[str]) -> ast.expr:
-    new: dict[int, str] = {}
-    columns: list[list[ast.expr]] = []
-    _compare(list(values), columns)
-    by_texts = {tuple(map(ast.unparse, part)): name for part, name in zip(parts, names, strict=True)}
-    for column in columns:
-        new[id(column[0])] = by_texts[tuple(map(ast.unparse, column))]
-
-    def copied(node: Any) -> Any:
-        if isinstance(node, list):
-            return [copied(item) for item in node]
-        if not isinstance(node, ast.AST):
-            return node
-        if id(node) in new:
-            return ast.Name(new[id(node)])
-        return type(node)(**{name: copied(getattr(node, name)) for name in node._fields if hasattr(node, name)})
-
-    pattern: ast.expr = copied(values[0])
-    return pattern
-
-
 def in_a_loop(values: Sequence[ast.expr]) -> ast.ListComp | None:
     """A loop that makes what several calls make which differ in plain values; None if they differ in anything else.
 
@@ -307,16 +286,11 @@ def in_a_loop(values: Sequence[ast.expr]) -> ast.ListComp | None:
     values : sequence of expression
         The calls.
     """
-    statements, aligned = [Statement(ast.Expr(value)) for value in values], Aligned()
-    if len(values) < LEAST or len({aligned.shape(s) for s in statements}) > 1:
+    made = pattern(values, _RUNNING) if len(values) >= LEAST else None
+    if made is None or any(isinstance(x, str) for column in made[1] for x in column):
         return None
-    columns = list(zip(*[[part.value for part in aligned.parts(s)] for s in statements], strict=True))
-    varying = list(dict.fromkeys(c for c in columns if len(set(c)) > 1))
-    if not 0 < len(varying) <= len(_RUNNING) or any(isinstance(x, str) for column in varying for x in column):
-        return None
-    names = dict(zip(varying, _RUNNING, strict=False))
-    (new,) = replaced(statements[:1], lambda part, i: ast.Name(names[c]) if (c := columns[i]) in names else part.value)
-    rows = varying[0] if len(varying) == 1 else list(zip(*varying, strict=True))
+    value, names = made
+    rows = list(next(iter(names))) if len(names) == 1 else list(zip(*names, strict=True))
     targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names.values()]
     target = targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Store())
-    return ast.ListComp(new.code.value, [ast.comprehension(target, literal(rows), [], 0)])
+    return ast.ListComp(value, [ast.comprehension(target, literal(rows), [], 0)])

@@ -85,7 +85,9 @@ class Shortening:
             function.statements = rolling.roll(function.statements, [name for name, _ in function.parameters])
         for function in self._functions:
             self._name_result(function)
-        Outlining(self._aligned, self._length, self._free, self._named, self._new_function).outline(self._functions)
+        Outlining(
+            self._aligned, self._length, self._free, self._named, self._new_function, self._maker
+        ).outline(self._functions)  # fmt: skip
         for function in self._functions:
             function.statements = rolling.roll(function.statements, [name for name, _ in function.parameters])
         self._repeat()
@@ -127,13 +129,17 @@ class Shortening:
     def _named(self, statements: Sequence[Statement], results: Sequence[str], users: Sequence[Function]) -> str:
         """A name for what some functions have in common: that of the program's function which made it, if it is one."""
         every = [s for top in statements for block in blocks([top]) for s in block]
-        nodes = [node for s in every if (node := _node(s)) is not None]
-        makers = {self._names.function_of(node) for node in nodes}
+        makers = {self._maker(s) for s in every if _node(s) is not None}
         maker = makers.pop() if len(makers) == 1 else None
         if maker is None and isinstance(statements[-1].code, ast.Return):
             name = min((f.name or "" for f in users), key=len)
             maker = f"finish_{plain(name)}"
         return self._scope.free(maker or ("compute_" + "_and_".join(results[:2]) if results else "apply"))
+
+    def _maker(self, statement: Statement) -> str | None:
+        """The name of the program's function that made a statement."""
+        node = _node(statement)
+        return None if node is None else self._names.function_of(node)
 
     @staticmethod
     def _new_function(name: str, parameters: list[str], statements: list[Statement]) -> Function:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,11 +18,10 @@ from typing import Any
 import numpy as np
 
 from dualgrad.migrate.check.scopes import Element, Entered, Expression, Parameter, Part, Scopes
-from dualgrad.migrate.convert.edits import Place
+from dualgrad.migrate.convert.edits import COMPUTE, Place, computes, is_plain, place, top
 from dualgrad.migrate.convert.facts import is_graphs, is_tensorflow
 from dualgrad.platform.flags import FLAGS
 
-_COUNTS = frozenset({"abs", "float", "int", "len", "max", "min", "pow", "round", "sum"})
 _SMALL = (0, 1, -1)
 _NO_SIZES = frozenset({"axis", "axes", "batch_dims", "dtype", "name", "perm", "seed"})
 """Arguments that are no numbers of elements."""
@@ -108,7 +108,7 @@ class Sizes:
         """The number, or the list of numbers, that an expression stood for; None if it is none, or not known."""
         for n in ast.walk(node):
             if isinstance(n, ast.Call):
-                if _reads(n):
+                if not computes(n):
                     return None
             elif isinstance(n, (ast.Lambda, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
                 return None
@@ -173,13 +173,6 @@ class Sizes:
                     yield from self.roots(given, seen | {id(given)}, counts)
 
 
-def _reads(call: ast.Call) -> bool:
-    """Whether a call may do more than compute with the numbers that it is given."""
-    path = ast.unparse(call.func)
-    plain = path.startswith(("np.", "numpy.")) and ".random" not in path and ".load" not in path
-    return not (plain or path in _COUNTS)
-
-
 def _is_layout(node: ast.AST) -> bool:
     """Whether it lists whole numbers of the program's text."""
     elements = node.elts if isinstance(node, (ast.List, ast.Tuple)) else []
@@ -202,6 +195,8 @@ class Said:
         The texts of what was said.
     left : bool
         Whether another number came out of it, of which nobody knows how.
+    constants : list of (expression, number)
+        What it makes of the names that the program gives to plain numbers.
     """
 
     place: Place
@@ -209,6 +204,15 @@ class Said:
     told: set[Any]
     used: set[str] = field(default_factory=set)
     left: bool = False
+    constants: list[tuple[ast.expr, Any]] = field(default_factory=list)
+
+    def anew(self) -> Said:
+        """The same, of which nothing was said yet."""
+        return Said(self.place, self.numbers, self.told, constants=self.constants)
+
+    def names(self) -> set[str]:
+        """The names of the program that it may use."""
+        return {n.id for e, _ in [*self.numbers, *self.constants] for n in ast.walk(e) if isinstance(n, ast.Name)}
 
     def settled(self, code: Any) -> Any:
         """A piece of code that a node of the statement became, which says the numbers."""
@@ -219,7 +223,56 @@ class Said:
 
     def is_whole(self) -> bool:
         """Whether all that it counts is said, and nothing is left."""
-        return not self.left and self.used == {ast.unparse(e) for e, _ in self.numbers}
+        return bool(self.numbers) and not self.left and self.used >= {ast.unparse(e) for e, _ in self.numbers}
+
+
+def of_constants(tree: ast.Module, names: Mapping[str, Any]) -> dict[int, Said]:
+    """By line, the statements of a program that use names which its top gives, once, to plain numbers.
+
+    Parameters
+    ----------
+    tree : ast.Module
+    names : mapping
+        Its global names, and what they stood for in the end.
+    """
+    scopes, known = Scopes(tree), set[str]()
+    stores = Counter(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
+
+    def number(node: ast.expr) -> Any:
+        """What the program's names and computations make; None if it is no number, or uses something else."""
+        read = {n for n in ast.walk(node) if isinstance(n, ast.Name)}
+        final = all(n.id in COMPUTE or scopes.of[n].find(n.id) is scopes.module.bound.get(n.id) for n in read)
+        if not read or not {n.id for n in read} <= known | COMPUTE or not final or not is_plain(node):
+            return None
+        try:
+            value = eval(compile(ast.Expression(node), "<constant>", "eval"), dict(names))
+        except Exception:  # noqa: BLE001  (then it is not known)
+            return None
+        value = value.item() if isinstance(value, np.generic) else value
+        return value if type(value) in (int, float) else None
+
+    for node in top(tree.body):
+        if isinstance(node, ast.Assign) and is_plain(node.value):
+            given = {n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+            read = {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
+            plain = {n for n in given if stores[n] == 1 and isinstance(names.get(n), (int, float, np.generic))}
+            known |= plain if read <= known | COMPUTE else set()
+
+    def said(node: ast.AST) -> Iterator[tuple[ast.expr, Any]]:
+        if isinstance(node, ast.expr) and (value := number(node)) is not None:
+            yield node, value
+            return
+        for inner in ast.iter_child_nodes(node):
+            yield from said(inner)
+
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt) and not hasattr(node, "body") and (constants := list(said(node))):
+            within = {id(n) for e, _ in constants for n in ast.walk(e)}
+            told = {n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and id(n) not in within}
+            numbers = {v for v in told if type(v) in (int, float)}
+            found[node.lineno] = Said(place(node), [], numbers, constants=constants)
+    return found
 
 
 class _Saying(ast.NodeTransformer):
@@ -232,18 +285,24 @@ class _Saying(ast.NodeTransformer):
                 n.settled = True  # type: ignore[attr-defined]
         return self.generic_visit(node)  # type: ignore[return-value]
 
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        for one, other in ((node.left, node.right), (node.right, node.left)):
+            one.beside = not isinstance(other, ast.Constant)  # type: ignore[attr-defined]  # the tensor's dtype counts
+        return self.generic_visit(node)  # type: ignore[return-value]
+
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         value = node.value
         if getattr(node, "settled", False) or type(value) not in (int, float) or value in _SMALL:
             return node
         node.settled = True  # type: ignore[attr-defined]
-        found = {ast.unparse(e): (e, v) for e, v in self.said.numbers if _is_same(v, value)}
+        every = [*self.said.numbers, *self.said.constants]
+        found = {ast.unparse(e): (e, v) for e, v in every if _is_same(v, value)}
         told = any(_is_same(v, value) for v in self.said.told)
         if len(found) == 1 and not told:
             ((text, (_, number)),) = found.items()
             self.said.used.add(text)
             new: ast.expr = ast.parse(text, mode="eval").body
-            whole = type(value) is float and type(number) is int
+            whole = type(value) is float and type(number) is int and not getattr(node, "beside", False)
             return ast.Call(ast.Name("float", ast.Load()), [new], []) if whole else new
         self.said.left |= not told
         return node

@@ -374,6 +374,8 @@ def code(spelling: Spelling, operands: Sequence[ast.expr], whole: Callable[[Any]
     target = spelling.target
     if target == "-" and len(args) == 1:
         return ast.UnaryOp(ast.USub(), args[0])
+    if target == "**" and isinstance(args[1], ast.Constant) and args[1].value == int(args[1].value):
+        args[1] = ast.Constant(int(args[1].value))  # it takes the dtype of the base
     if target in _BINARY_NODES:
         return ast.BinOp(args[0], _BINARY_NODES[target](), args[1])
     if target in _COMPARE_NODES:
@@ -385,6 +387,11 @@ def code(spelling: Spelling, operands: Sequence[ast.expr], whole: Callable[[Any]
     if spelling.field == _ONLY:
         return ast.Subscript(made, ast.Constant(0), ast.Load())
     return ast.Attribute(made, spelling.field, ast.Load()) if spelling.field else made
+
+
+def is_operator(spelling: Spelling) -> bool:
+    """Whether a call is written as an operator of two operands."""
+    return spelling.target in _BINARY_NODES
 
 
 def path(dotted: str) -> ast.expr:
