@@ -24,7 +24,7 @@ from engine.numpy_api.promotion import promoted
 from engine.ops import arithmetic, compare, complexes, explog, indexing, linalg, slicing
 from engine.ops.lift import as_operand
 from engine.ops.sparse_product import matmul_sparse, sparse_matmul
-from engine.runtime.collector import uncollected
+from engine.runtime.collector import settled
 from engine.runtime.errors import ShapeError
 
 _DATA = (int, float, complex, list, tuple)
@@ -198,7 +198,7 @@ def _answering(name: str) -> Callable[..., Any]:
     """One of NumPy's protocols; the tables of NumPy's functions are loaded by the first call."""
 
     def first(self: Value, *args: Any, **kwargs: Any) -> Any:
-        uncollected(import_module, "engine.numpy_api.protocol").install()
+        settled(import_module, "engine.numpy_api.protocol").install()
         return getattr(self, name)(*args, **kwargs)
 
     return first

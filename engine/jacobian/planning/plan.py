@@ -13,7 +13,6 @@ import contextlib
 import dataclasses
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +35,7 @@ from engine.jacobian.structure.peeling import IndexMap, peel_sources, peel_targe
 from engine.jacobian.structure.propagation import TooFullError, patterns
 from engine.jacobian.structure.through_sums import peel_sums
 from engine.runtime.cache import Cache
+from engine.runtime.dataclasses import dataclass, field
 from engine.runtime.errors import InvalidArgumentError
 from engine.runtime.lazy_scipy import sparse
 from engine.runtime.patience import patience
