@@ -11,7 +11,7 @@ from pathlib import Path as _Path
 
 _runpy.run_path(str(_Path(__file__).resolve().parent.parent / "engine" / "guard.py"))
 
-from engine.runtime.collector import uncollected as _uncollected
+from engine.runtime.collector import settled as _settled
 
 __version__ = "2.21.0"
 """The version of TensorFlow whose behavior this follows: programs compare it with what they need."""
@@ -41,4 +41,4 @@ def _offer() -> None:
     namespace.place_later(here.compat.v1, VERSION1)
 
 
-_uncollected(_offer)
+_settled(_offer)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from dualgrad.frontend.docstrings import describe
 from dualgrad.frontend.rows import found, loaded
-from engine.runtime.collector import uncollected
+from engine.runtime.collector import settled
 
 OPS = ("engine.ops.", "dualgrad.extras.ops.")
 """Where modules of ops are: `lift` makes public functions of the ops in these, and of functions made of ops."""
@@ -53,7 +53,7 @@ def lazily(where: str) -> Callable[..., Any]:
 
 def _load(front_end: str, waiting: Waiting) -> Any:
     """Load what waits. The first name loads hundreds of modules, whose objects stay."""
-    return uncollected(_loaded, front_end, waiting)
+    return settled(_loaded, front_end, waiting)
 
 
 def _loaded(front_end: str, waiting: Waiting) -> Any:

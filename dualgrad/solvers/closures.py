@@ -8,7 +8,6 @@ are not lost. It cannot branch by Python's ``if`` on what it is called with; it 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -31,6 +30,7 @@ from engine.ops.joining import concat
 from engine.ops.lift import opened_array
 from engine.ops.shape import reshape
 from engine.runtime.cache import Cache
+from engine.runtime.dataclasses import dataclass
 from engine.runtime.errors import (
     InvalidArgumentError,
     OperatorNotAllowedInGraphError,
@@ -90,7 +90,7 @@ class _Capturing(Body):
         self.taken, self.nodes, self._captured = {}, [], {}
 
 
-@dataclasses.dataclass
+@dataclass
 class Closure:
     """A function that has been closed.
 

@@ -128,7 +128,7 @@ class Traced(Recorded):
 
     def _does(self) -> Any:
         """All that the Python function sees, but for variables."""
-        return (self.seen or state_of(self._function)).does[0]
+        return (self.seen[0] if self.seen else state_of(self._function)).does[0]
 
     def _by_program(self) -> list[np.ndarray]:
         """Go to the point by the program."""

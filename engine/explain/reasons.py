@@ -6,8 +6,9 @@ and rows in tests/explain/breakages.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from engine.runtime.dataclasses import dataclass
 
 PAGES = Path(__file__).resolve().parent / "pages"
 

@@ -18,12 +18,14 @@ from engine.core.trace import Symbol
 from engine.core.value import address
 from engine.core.variable import Variable
 from engine.jacobian.execution.evaluate import evaluate
-from engine.jacobian.execution.parallel import spread_blocks, spread_over
 from engine.jacobian.execution.plan_programs import compiled_jacobian
 from engine.jacobian.planning.plan import Options, Plan, fingerprint, plan_for, plans_kept
 from engine.jacobian.structure.path import Path
 from engine.runtime.cache import Cache
+from engine.runtime.lazy_scipy import Later
 
+parallel = Later("engine.jacobian.execution.parallel", modules=False)
+"""The sweeps of a Jacobian elsewhere, which few programs ask for."""
 _VARIANTS = 4
 """Plans kept for one structure, with different index contents."""
 _compiled: Cache[Any, list[ClosedFunction]] = plans_kept(
@@ -77,11 +79,11 @@ def blocks_of(
     executor: Any = None,
 ) -> tuple[Plan, list[list[Any]]]:
     """The plan and the blocks for a recording: arrays, or values if somebody records or the recording is a graph's."""
-    make: Callable[..., ClosedFunction] = compiled_jacobian if executor is None else spread_over(executor)
+    make: Callable[..., ClosedFunction] = compiled_jacobian if executor is None else parallel.spread_over(executor)
     if not gives_arrays((*sources, *targets)):
         path = Path(nodes, sources, targets)
         plan = plan_for(path, options, sparsity)
-        return plan, evaluate(plan, path) if executor is None else spread_blocks(plan, path, executor)
+        return plan, evaluate(plan, path) if executor is None else parallel.spread_blocks(plan, path, executor)
     closed, values = compiled_for(nodes, sources, targets, options, sparsity, make)
     return closed.plan, closed(*values) if executor is None else closed(*values, executor)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -26,6 +25,7 @@ from engine.core.tape import active, paused, record
 from engine.core.value import Value, as_array
 from engine.core.variable import Variable
 from engine.ops.compare import cast
+from engine.runtime.dataclasses import dataclass
 from engine.runtime.errors import InvalidArgumentError, UnimplementedError
 
 

@@ -24,7 +24,7 @@ from engine.numpy_api.promotion import promoted
 from engine.ops import arithmetic, compare, complexes, explog, indexing, linalg, slicing
 from engine.ops.lift import as_operand
 from engine.ops.sparse_product import matmul_sparse, sparse_matmul
-from engine.runtime.collector import uncollected
+from engine.runtime.collector import settled
 from engine.runtime.errors import ShapeError
 
 _DATA = (int, float, complex, list, tuple)
@@ -40,9 +40,13 @@ def _binary(op: Callable[..., Any], name: str, reflected: bool = False) -> Calla
     """A binary operator that applies `op`, converting the other operand to the tensor's dtype."""
 
     def operator(self: Value, other: Any) -> Any:
-        if type(self) is EagerTensor and type(other) in _NUMBERS and self._array.dtype.kind in "fc":
-            # of rank 0, not a NumPy scalar, with which ufuncs take longer
-            other = EagerTensor(np.asarray(other, self._array.dtype))
+        if type(self) is EagerTensor and self._array.dtype.kind in "fc":
+            # the common cases, made quick
+            if type(other) in _NUMBERS:
+                # of rank 0, not a NumPy scalar, with which ufuncs take longer
+                other = EagerTensor(np.asarray(other, self._array.dtype))
+            elif type(other) is np.ndarray and other.dtype == self._array.dtype:
+                other = EagerTensor(np.array(other, order="C"))
         if manners.enabled():
             self, other = promoted((self, other))
         if not isinstance(other, Value):
@@ -198,7 +202,7 @@ def _answering(name: str) -> Callable[..., Any]:
     """One of NumPy's protocols; the tables of NumPy's functions are loaded by the first call."""
 
     def first(self: Value, *args: Any, **kwargs: Any) -> Any:
-        uncollected(import_module, "engine.numpy_api.protocol").install()
+        settled(import_module, "engine.numpy_api.protocol").install()
         return getattr(self, name)(*args, **kwargs)
 
     return first

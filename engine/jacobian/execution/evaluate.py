@@ -23,7 +23,6 @@ from engine.core.value import dtype_of, known_shape
 from engine.derivatives.forward import forward
 from engine.derivatives.reverse import reverse
 from engine.jacobian.coloring.symmetric import Mirrored, Transposed
-from engine.jacobian.execution.chunks import in_chunks
 from engine.jacobian.execution.decompression import Beside, Scattered, Stacked, Whole
 from engine.jacobian.execution.waiting import LOOKED_AT, Waiting, Walk
 from engine.jacobian.planning.direction import PlannedSweep
@@ -32,7 +31,6 @@ from engine.jacobian.planning.plan import Plan
 from engine.jacobian.structure.path import Path, between
 from engine.jacobian.structure.pattern import Pattern
 from engine.jacobian.structure.propagation import followed
-from engine.jacobian.structure.verification import checked_block
 from engine.ops.compare import cast, where
 from engine.ops.creation import identity_like, ones_like, zeros_like
 from engine.ops.filling import one_hot
@@ -83,6 +81,8 @@ def placed(plan: Plan, path: Path, results: Sequence[Sequence[Any]]) -> list[lis
         for row, shapes in zip(plan.blocks, plan.shapes, strict=True)
     ]
     if plan.pattern_to_verify is not None and blocks and blocks[0]:
+        from engine.jacobian.structure.verification import checked_block
+
         return [[checked_block(plan, path, blocks[0][0])]]
     return blocks
 
@@ -101,6 +101,8 @@ def swept(plan: Plan, path: Path, number: int) -> Sequence[Any]:
         return _chained(one.chain, one, path, nodes)
     ends = ends_of(one, path)
     if plan.chunks[number] < one.count:
+        from engine.jacobian.execution.chunks import in_chunks
+
         return in_chunks(nodes, ends, rows_for(one), one.count, plan.chunks[number])
     return rows_for(one, Walk(partial(_there, plan, one, path)))(nodes, ends, 0, one.count)
 

@@ -13,7 +13,6 @@ import contextlib
 import dataclasses
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,15 +26,14 @@ from engine.jacobian.planning.bounds import least_from_ends
 from engine.jacobian.planning.cost import GATHER
 from engine.jacobian.planning.describe import count, describe_block, describe_fact, describe_sweep, names_of
 from engine.jacobian.planning.direction import DirectionAssignment, Group, PlannedSweep, Ways
-from engine.jacobian.planning.hessian import symmetric_plan
 from engine.jacobian.planning.memory_limit import check_room, chunks_for, held_bytes
 from engine.jacobian.planning.single_rows import full_patterns, with_single_rows
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern, counts
 from engine.jacobian.structure.peeling import IndexMap, peel_sources, peel_targets, unpeeled
 from engine.jacobian.structure.propagation import TooFullError, patterns
-from engine.jacobian.structure.through_sums import peel_sums
 from engine.runtime.cache import Cache
+from engine.runtime.dataclasses import dataclass, field
 from engine.runtime.errors import InvalidArgumentError
 from engine.runtime.lazy_scipy import sparse
 from engine.runtime.patience import patience
@@ -265,6 +263,8 @@ def _choices(path: Path, options: Options, sparsity: Any, complex_ends: bool, si
     best = _cheapest(candidates)
     check_room(path, best.entries(path), options.values_only, options.symmetric)
     if options.symmetric and not complex_ends and options.mode != "reverse":
+        from engine.jacobian.planning.hessian import symmetric_plan
+
         whole = candidates[0]
         both = symmetric_plan(path, whole.patterns, lambda j, n: whole.assignment.seconds("forward", [j], n), best.time)
         if both is not None:
@@ -382,8 +382,12 @@ def _summed(path: Path, sites: Sites, candidates: Sequence[_Candidate], ways: Wa
     found = [p for row in candidates[0].patterns for p in row]
     full = [min(p.shape) for p in found if p.is_dense]
     crowded = min([one.assignment.fewest for one in candidates]) > _CROWDED
+    if not crowded and max(full, default=0) <= _THIN:
+        return None
+    from engine.jacobian.structure.through_sums import peel_sums
+
     # sums of what depends on everything, as over a batch, are better swept together
-    peeled = peel_sums(path, sites, at_targets=not full) if crowded or max(full, default=0) > _THIN else None
+    peeled = peel_sums(path, sites, at_targets=not full)
     if peeled is None:
         return None
     most = max(full, default=0) * max(path.size(part.slot) for part in peeled.columns) / 4

@@ -43,7 +43,7 @@ class Evaluations:
     ----------
     pairs : list of bool
         Which results hold complex numbers, as pairs of real ones in a last dimension of 2.
-    seen : State, or None
+    seen : tuple of State, or None
         What `state` found, while `evaluate` is called right after it.
     """
 
@@ -130,6 +130,7 @@ class Recorded(Evaluations):
         self._sources: list[Any] = []
         self._targets: list[Any] = []
         self._looked: State | None = None
+        self._asked: State | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         function: Any = self._function
@@ -139,7 +140,15 @@ class Recorded(Evaluations):
             # a lambda, or what is defined inside a function: it goes as the program that it is
             function = self._as_program()
         state = {"_function": function, "_pack": self._pack, "_dtype": self._dtype, "_is_real": self._is_real}
-        return {**state, "_tape": None, "_sources": [], "_targets": [], "_last": self._last, "_looked": None}
+        return {
+            **state,
+            "_tape": None,
+            "_sources": [],
+            "_targets": [],
+            "_last": self._last,
+            "_looked": None,
+            "_asked": None,
+        }
 
     def _as_program(self) -> Program:
         """The function for arguments like the last ones; variables keep the values that they have now."""
@@ -223,8 +232,9 @@ class Recorded(Evaluations):
     def state(self, given: Sequence[Any]) -> Any:
         """All that the Python function sees."""
         seen = () if isinstance(self._function, Program) else (self._function,)
-        self._looked = state_of(*seen, *given, last=self._looked)
-        return self._looked
+        # apart, as a time or a step is another one at each point
+        self._looked, self._asked = state_of(*seen, last=self._looked), state_of(*given, last=self._asked)
+        return self._looked, self._asked
 
     def argument(self, x: Any) -> Any:
         """An argument as the function gets it: arrays and floating numbers as tensors."""

@@ -21,8 +21,8 @@ from engine.closed.function import ClosedFunction
 from engine.core.aval import format_shape
 from engine.core.python_state import Unknown
 from engine.core.value import numbers_of
-from engine.jacobian.execution.parallel import Spread, check_executor, spread_over
 from engine.jacobian.execution.plan_programs import compiled_jacobian
+from engine.jacobian.plan_cache import parallel
 from engine.jacobian.planning.plan import Options
 from engine.jacobian.second import compiled_gradient, compiled_hessian, compiled_product, compiled_pull, compiled_push
 from engine.jacobian.structure.path import Path
@@ -36,7 +36,6 @@ from engine.jacobian.views.fixed_patterns import (
     triangle_of,
     with_indices,
 )
-from engine.jacobian.views.operator import JacobianOperator
 from engine.jacobian.views.results import Format, Mode, options_for, pattern_given, sparse_block
 from engine.jacobian.views.sparse_gradient import SPARSE_GRADIENTS, Products, as_derivative, require_no_dense_method
 from engine.runtime.errors import InvalidArgumentError, SymbolicArrayError, UnimplementedError
@@ -157,7 +156,8 @@ class SciPyFunction(Shown):
         self._format, self._executor = format, executor
         self._options = options_for("for_scipy", mode, format, max_bytes)
         self._second = options_for("for_scipy", mode, format, max_bytes, symmetric=True)
-        check_executor(executor, format)
+        if executor is not None:
+            parallel.check_executor(executor, format)
         self._fixed: dict[str, FixedPattern] | None = {} if fixed_pattern else None
         if fixed_pattern and format not in SPARSE_GRADIENTS:
             raise InvalidArgumentError(
@@ -326,7 +326,7 @@ class SciPyFunction(Shown):
         self.counts["jac"] += 1
         if self._format == "operator":
             return triangle_of(self._with_complex(self._operator()), triangle)
-        make = compiled_jacobian if self._executor is None else spread_over(self._executor)
+        make = compiled_jacobian if self._executor is None else parallel.spread_over(self._executor)
         jacobian = self._finished(*self._derived(make, self._options, self._pattern()))
         if self._is_scalar:
             return SPARSE_GRADIENTS[self._format](self._stored("jac", jacobian, triangle))
@@ -566,7 +566,8 @@ class SciPyFunction(Shown):
     ) -> tuple[ClosedFunction, list[Any], list[list[Any]]]:
         """A compiled derivative, what it takes, and the blocks that it gives."""
         what, values = self.evaluations.derived(make, options, sparsity)
-        return what, values, what(*values, self._executor) if isinstance(what, Spread) else what(*values)
+        is_spread = self._executor is not None and isinstance(what, parallel.Spread)
+        return what, values, what(*values, self._executor) if is_spread else what(*values)
 
     def _finished(
         self, what: ClosedFunction, values: list[Any], blocks: Any, square: bool = False
@@ -608,6 +609,8 @@ class SciPyFunction(Shown):
 
     def _operator(self) -> LinearOperator:
         """The Jacobian as an operator, one for each result and part of the point, put together."""
+        from engine.jacobian.views.operator import JacobianOperator
+
         sizes = self._sizes(False)
         operators: list[list[JacobianOperator]] = []
         for i, y in enumerate(self._here.values):

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.runtime.elementary.functions import FUNCTIONS
-from engine.runtime.elementary.in_numpy import Elementary
 from engine.runtime.extension import extension
 
 in_c: Any = extension("engine.runtime.elementary._elementary")[0]
@@ -30,10 +28,23 @@ if in_c is not None:
     in_c.use(widest())
 
 
+def _function(name: str) -> Any:
+    if in_c is not None:
+        return getattr(in_c, name)
+    from engine.runtime.elementary.functions import FUNCTIONS
+    from engine.runtime.elementary.in_numpy import Elementary
+
+    return Elementary(name, FUNCTIONS[name])
+
+
 (
     exp, exp2, expm1, log, log2, log10, log1p, tanh, sinh, cosh, sin, cos, tan, arcsin, arccos, arctan, arcsinh,
     arccosh, arctanh, cbrt, hypot, arctan2, pow, erf, erfc, ndtr, sigmoid, softplus, log_sigmoid,
-) = (Elementary(name, each) if in_c is None else getattr(in_c, name) for name, each in FUNCTIONS.items())  # fmt: skip
+) = map(_function, (
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "tanh", "sinh", "cosh", "sin", "cos", "tan", "arcsin",
+    "arccos", "arctan", "arcsinh", "arccosh", "arctanh", "cbrt", "hypot", "arctan2", "pow", "erf", "erfc", "ndtr",
+    "sigmoid", "softplus", "log_sigmoid",
+))  # fmt: skip
 
 
 def _scaled(function: Any) -> Any:
@@ -52,11 +63,10 @@ def of_second(extremum: Any) -> Any:
 
 def is_ufunc(kernel: Any) -> bool:
     """Whether a kernel is called as NumPy's ufuncs are."""
-    return isinstance(kernel, np.ufunc | Elementary)
+    return isinstance(kernel, (np.ufunc, type(exp)))
 
 
 def numpy_of(kernel: Any) -> Any:
     """NumPy's ufunc that a kernel stands for, or the kernel."""
     name = getattr(kernel, "__name__", "")
-    known = name in FUNCTIONS and globals().get(name) is kernel and FUNCTIONS[name].numpy
-    return getattr(np, known) if known else kernel
+    return getattr(np, name, kernel) if globals().get(name) is kernel else kernel
