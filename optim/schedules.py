@@ -12,7 +12,7 @@ import functools
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from itertools import takewhile
 from typing import Any
 
@@ -27,7 +27,6 @@ from engine.ops.compare import cast, cast_like, equal, less, less_equal, where
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.explog import exp, log, pow
 from engine.ops.trig import cos
-from engine.runtime.dataclasses import dataclass
 from engine.runtime.faces import Shown
 from engine.runtime.public_names import named
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dualgrad.cluster.shards import Sharded
-from engine.runtime.dataclasses import dataclass
 
 _WORTH = 1.1
 """Twice the workers pay if a call is so many times as fast."""

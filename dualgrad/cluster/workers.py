@@ -8,13 +8,13 @@ import pickle
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from engine.jacobian.views.for_scipy import SciPyFunction
 from engine.runtime.cache import Cache
-from engine.runtime.dataclasses import dataclass
 
 _SHARDS, _FUNCTIONS = 1 << 14, 1 << 4
 """How many of each a worker keeps."""

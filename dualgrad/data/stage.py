@@ -9,13 +9,13 @@ row, and is gathered by `batch` in one step.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
 
 from dualgrad.data.structure import Spec
 from engine.core.operands import Operand
-from engine.runtime.dataclasses import dataclass, field
 from engine.runtime.errors import InvalidArgumentError
 
 R = TypeVar("R")

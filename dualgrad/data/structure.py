@@ -7,6 +7,7 @@ element (`window`) is a leaf too; it travels as its elements stacked.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ import numpy as np
 from engine.core import nest
 from engine.core.aval import Aval, Shape, merge_shapes
 from engine.core.dtypes import BY_NUMPY
-from engine.runtime.dataclasses import dataclass
 from engine.runtime.errors import InvalidArgumentError, ShapeError
 
 

@@ -6,6 +6,7 @@ import glob
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from dualgrad.files.tensors import dtype_name
 from dualgrad.files.text_format import quoted
 from engine.core.dtypes import DType, as_dtype
 from engine.core.operands import Array, Operand
-from engine.runtime.dataclasses import dataclass, field
 from engine.runtime.errors import DataLossError, NotFoundError
 from engine.runtime.faces import Shown
 

@@ -10,12 +10,12 @@ import io
 import struct
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
 from dualgrad.files import limits
 from dualgrad.files.crc32c import masked_crc32c
-from engine.runtime.dataclasses import dataclass
 from engine.runtime.errors import DataLossError, InvalidArgumentError, NotFoundError
 from engine.runtime.faces import Shown
 

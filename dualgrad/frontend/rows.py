@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
-
-from engine.runtime.dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from engine.core.op import Op
-from engine.runtime.dataclasses import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ are not lost. It cannot branch by Python's ``if`` on what it is called with; it 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -30,7 +31,6 @@ from engine.ops.joining import concat
 from engine.ops.lift import opened_array
 from engine.ops.shape import reshape
 from engine.runtime.cache import Cache
-from engine.runtime.dataclasses import dataclass
 from engine.runtime.errors import (
     InvalidArgumentError,
     OperatorNotAllowedInGraphError,

@@ -17,6 +17,7 @@ with the trajectory from dense output as in Hindmarsh et al., "SUNDIALS" (2005),
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -41,7 +42,6 @@ from engine.ops.joining import concat
 from engine.ops.reduce import reduce_sum
 from engine.ops.shape import reshape
 from engine.ops.slicing import getitem
-from engine.runtime.dataclasses import dataclass
 from engine.runtime.errors import ConvergenceError, InvalidArgumentError
 
 _DENSE = 100

@@ -10,6 +10,7 @@ monotone piecewise cubic interpolants" (1984); Akima, "A new method of interpola
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,6 @@ from engine.ops.shape import reshape, stop_gradient
 from engine.ops.slicing import getitem
 from engine.ops.solve import solve
 from engine.ops.sorting import searchsorted
-from engine.runtime.dataclasses import dataclass
 from engine.runtime.errors import InvalidArgumentError, ShapeError, UnimplementedError
 from engine.runtime.faces import Shown
 

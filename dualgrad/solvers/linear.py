@@ -7,6 +7,7 @@ the matrix: a tensor, a `SparseTensor` (in its values), or a function ``v -> A v
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from engine.numpy_api.sparse_values import SparseValues
 from engine.ops.gather import gather
 from engine.ops.segment import unsorted_segment_sum
 from engine.ops.slicing import getitem
-from engine.runtime.dataclasses import dataclass, field
 from engine.runtime.errors import ConvergenceError, InvalidArgumentError
 
 

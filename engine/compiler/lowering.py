@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,7 +50,6 @@ from engine.ops.compare import select
 from engine.ops.creation import identity_like
 from engine.ops.indexing import getitem_back_op, getitem_op
 from engine.ops.joining import stack_op
-from engine.runtime.dataclasses import dataclass, field
 from engine.runtime.errors import ShapeError
 from engine.runtime.patience import patience
 from engine.runtime.tuning import TUNING

@@ -12,6 +12,7 @@ docs/passes.md are made from it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 
 from engine.compiler import verify
 from engine.compiler.passes.buffer_assignment import assign_buffers
@@ -32,7 +33,6 @@ from engine.ops.joining import concat_op
 from engine.ops.linalg import matmul_op
 from engine.ops.scatter import gather_last_op, tensor_scatter_update_op
 from engine.ops.selection import add_at_op, flat_gather_op
-from engine.runtime.dataclasses import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -23,7 +24,6 @@ from engine.compiler.updates.deferred_updates import Product, Update
 from engine.core.eager import accept, explained
 from engine.executor.staged import Staged, runs_natively
 from engine.runtime import buffer_pool, elementary
-from engine.runtime.dataclasses import dataclass, field
 from engine.runtime.errors import ResourceExhaustedError
 from engine.runtime.ownership import owners_of
 

@@ -13,6 +13,7 @@ tape agree to the bit.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from engine.closed.function import ClosedFunction, with_fixed
@@ -27,7 +28,6 @@ from engine.core.value import Zero, aval_of, differentiable
 from engine.derivatives.strong_zeros import whole_of
 from engine.ops.checked import checked_op
 from engine.ops.compare import select
-from engine.runtime.dataclasses import dataclass
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
 
 

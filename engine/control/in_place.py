@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,6 @@ from engine.core.aval import Aval
 from engine.ops.arithmetic import add
 from engine.ops.gather import add_at, check_range, gather_back_op
 from engine.ops.scatter import check_entries, tensor_scatter_update_op
-from engine.runtime.dataclasses import dataclass
 from engine.runtime.errors import IndexOutOfRangeError
 from engine.runtime.tuning import TUNING
 

@@ -16,6 +16,7 @@ Source: the reverse of a scan as in Griewank and Walther, *Evaluating Derivative
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,6 @@ from engine.core.value import Zero, aval_of, differentiable
 from engine.derivatives.strong_zeros import whole_of
 from engine.ops.creation import zeros_like
 from engine.ops.shape import transpose
-from engine.runtime.dataclasses import dataclass
 
 # ---- shapes ----------------------------------------------------------------------------------------------------------
 

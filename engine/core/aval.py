@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -16,7 +17,6 @@ import numpy as np
 from engine.core.arguments import as_int
 from engine.core.dtypes import BY_NUMPY, DType, as_dtype
 from engine.runtime.cache import cached
-from engine.runtime.dataclasses import dataclass, field
 from engine.runtime.errors import ShapeError
 
 Shape = tuple[int | None, ...] | None

@@ -21,6 +21,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, TypedDict, Unpack
 
@@ -34,7 +35,6 @@ from engine.core.operands import Operand
 from engine.core.sparsity import ELEMENTWISE, rowwise
 from engine.core.structural import Cotangent, Tangent, conj
 from engine.core.value import Zero
-from engine.runtime.dataclasses import dataclass
 from engine.runtime.errors import DTypeError
 
 

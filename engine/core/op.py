@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -31,7 +32,6 @@ from engine.core.aval import Aval, Shape
 from engine.core.dtypes import DType
 from engine.core.value import Value
 from engine.runtime import elementary
-from engine.runtime.dataclasses import dataclass, field
 from engine.runtime.errors import InvalidArgumentError
 
 Rule = Callable[..., Any]

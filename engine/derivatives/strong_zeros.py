@@ -21,6 +21,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,6 @@ from engine.ops.einsum import einsum_op
 from engine.ops.linalg import matmul_op
 from engine.ops.reduce import reduce_sum, spread_like
 from engine.ops.shape import matrix_transpose_op
-from engine.runtime.dataclasses import dataclass
 
 Map = Callable[[Any], Any]
 """A linear map of cotangents or tangents."""

@@ -12,10 +12,10 @@ as rows is called between them.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from engine.executor.extension import executor, reason
 from engine.executor.loops import rejected
-from engine.runtime.dataclasses import dataclass, field
 from engine.runtime.extension import unused
 
 

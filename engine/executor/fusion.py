@@ -10,10 +10,10 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 
 from engine.executor.own_loops import CONDITIONED, FUSES, MOST_OPERANDS, STEPS, base_of
 from engine.executor.refs import Root, Row
-from engine.runtime.dataclasses import dataclass, replace
 
 Place = tuple[Root, int]
 """Where an operand starts."""

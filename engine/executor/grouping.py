@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from engine.executor.fusion import fused, operation
 from engine.executor.own_loops import base_of
@@ -19,7 +20,6 @@ from engine.executor.refs import Call, Root, Row
 from engine.executor.rowlines import ADDING, Form, Lines, is_of_matrices, lines_of, ways_of
 from engine.executor.selecting import Chain, chains
 from engine.executor.summing import once, recomputed, summed
-from engine.runtime.dataclasses import dataclass, field
 from engine.runtime.tuning import TUNING
 
 _TILE = TUNING.native_tile

@@ -7,13 +7,13 @@ import itertools
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from engine.executor.own_loops import AT_INDICES
 from engine.runtime.cache import cached
-from engine.runtime.dataclasses import dataclass, field
 
 
 @dataclass(eq=False, slots=True)

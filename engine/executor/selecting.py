@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from engine.executor.loops import loop_of
 from engine.executor.own_loops import LOOPS, base_of, is_summed
 from engine.executor.refs import Root, Row
 from engine.executor.rowlines import ADDING, Axis, Lines
-from engine.runtime.dataclasses import dataclass, replace
 
 Ways = Callable[[Row], Lines | None]
 """How a row goes through the lines of its group."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from engine.core.eager import EagerTensor
@@ -14,7 +15,6 @@ from engine.core.trace import Symbol
 from engine.core.value import address
 from engine.core.variable import Variable
 from engine.explain.witness import ExplainedTape, Notes, Site
-from engine.runtime.dataclasses import dataclass
 
 
 @dataclass

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from engine.core.op import Node
 from engine.explain.diagnose import Finding, source_line
 from engine.explain.evidence import Evidence, op_label, site_text
 from engine.explain.picture import Picture, dot, picture_of_path, svg
-from engine.runtime.dataclasses import dataclass
 from engine.runtime.quoting import markup
 
 _SHOWN = 40

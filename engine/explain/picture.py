@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from engine.core.op import Node
 from engine.explain.evidence import op_label
-from engine.runtime.dataclasses import dataclass, field
 from engine.runtime.errors import InvalidArgumentError
 from engine.runtime.quoting import markup, one_line
 

@@ -6,9 +6,8 @@ and rows in tests/explain/breakages.py.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-
-from engine.runtime.dataclasses import dataclass
 
 PAGES = Path(__file__).resolve().parent / "pages"
 

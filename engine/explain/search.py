@@ -8,11 +8,11 @@ computed from. An edge that leads from the first set to a value of the third, bu
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from engine.core.op import Node
 from engine.explain.evidence import Evidence
-from engine.runtime.dataclasses import dataclass, field
 
 
 class Break(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -25,7 +26,6 @@ from engine.core.tape import active, paused, record
 from engine.core.value import Value, as_array
 from engine.core.variable import Variable
 from engine.ops.compare import cast
-from engine.runtime.dataclasses import dataclass
 from engine.runtime.errors import InvalidArgumentError, UnimplementedError
 
 

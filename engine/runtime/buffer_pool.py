@@ -11,11 +11,11 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
 
-from engine.runtime.dataclasses import dataclass, field
 from engine.runtime.tuning import TUNING
 
 V = TypeVar("V")

@@ -7,9 +7,8 @@ are added depend on them, and so last bits do. docs/tuning.md says what that mea
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
-
-from engine.runtime.dataclasses import dataclass, field
 
 
 def _about(default: Any, unit: str, what: str, source: str) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,6 @@ import numpy as np
 from engine.closed.function import ClosedFunction
 from engine.core.aval import Aval, Shape, aval_of_array
 from engine.runtime.cache import Cache
-from engine.runtime.dataclasses import dataclass, field
 
 _CACHE_SIZE = 512
 """Executables kept per session; the one not used for longest gives way."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from engine.core.aval import Aval
 from engine.core.op import Op
-from engine.runtime.dataclasses import dataclass
 
 
 @dataclass(slots=True)

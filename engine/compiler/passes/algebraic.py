@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,7 +52,6 @@ from engine.ops.joining import stack_op
 from engine.ops.linalg import matmul_op, matmul_specialized
 from engine.ops.reduce import reduce_sum_op, share
 from engine.ops.shape import transpose_op
-from engine.runtime.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

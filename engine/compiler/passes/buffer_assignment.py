@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,7 +22,6 @@ from engine.compiler.ir.layout import Order
 from engine.compiler.liveness import Needed, dying, last_uses, placed
 from engine.compiler.passes.inplace_concat import alloc, concat_destinations, write_rows
 from engine.core.aval import Aval
-from engine.runtime.dataclasses import dataclass
 from engine.runtime.tuning import TUNING
 
 LEAST = TUNING.buffer_bytes

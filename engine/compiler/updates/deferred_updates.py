@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
@@ -27,7 +28,6 @@ from engine.executor.staged import raises
 from engine.ops.linalg import matmul_op, product_into
 from engine.runtime.buffer_pool import empty
 from engine.runtime.commit import commit
-from engine.runtime.dataclasses import dataclass
 from engine.runtime.packs import joined, taken_apart
 from engine.runtime.tuning import TUNING
 

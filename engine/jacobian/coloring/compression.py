@@ -25,11 +25,12 @@ References
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from engine.jacobian.coloring.greedy import improve, sequential, star
 from engine.jacobian.coloring.lattice import conflicts, entry_rows, lattice, positions
-from engine.runtime.dataclasses import dataclass
 from engine.runtime.errors import InvalidArgumentError
 from engine.runtime.lazy_scipy import sparse
 from engine.runtime.tuning import TUNING

@@ -7,12 +7,12 @@ orders.
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 
 import numpy as np
 
 from engine.core.sparsity import numbers
 from engine.jacobian.execution.decompression import Block, Dense, Scattered
-from engine.runtime.dataclasses import dataclass
 from engine.runtime.lazy_scipy import sparse
 
 

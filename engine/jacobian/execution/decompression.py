@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,7 +22,6 @@ from engine.jacobian.planning.direction import Group, PlannedSweep
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern
 from engine.jacobian.structure.peeling import IndexMap
-from engine.runtime.dataclasses import dataclass, replace
 from engine.runtime.lazy_scipy import sparse
 
 _STRETCH = 128

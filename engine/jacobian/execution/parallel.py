@@ -15,6 +15,7 @@ import os
 import pickle
 from collections.abc import Iterable, Sequence
 from concurrent import futures  # whose executors are loaded when one is asked for
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -34,7 +35,6 @@ from engine.jacobian.planning.direction import PlannedSweep
 from engine.jacobian.planning.plan import Options, Plan, plan_for
 from engine.jacobian.structure.path import Path
 from engine.runtime.cache import Cache
-from engine.runtime.dataclasses import dataclass
 from engine.runtime.errors import InvalidArgumentError, UnimplementedError
 from engine.runtime.ownership import own_results
 from engine.runtime.tuning import TUNING

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,6 @@ from engine.jacobian.planning.cost import CALL, seed_times, with_seeds
 from engine.jacobian.planning.elimination import Chain, Sweep, chain_flops, plan_chain, stretch_flops
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import TABLE, Pattern, counts, repetitions
-from engine.runtime.dataclasses import dataclass
 from engine.runtime.lazy_scipy import sparse
 
 BRUTE_FORCE = 8

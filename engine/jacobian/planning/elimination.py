@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from engine.compiler.liveness import last_uses
 from engine.core.op import Node
 from engine.jacobian.planning.cost import flops, product_time, sweep_cost, with_seeds
 from engine.jacobian.structure.path import Path, between
-from engine.runtime.dataclasses import dataclass
 
 _MOST = 24
 """Cuts considered; of more, the smallest."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,7 +22,6 @@ from engine.jacobian.planning.cost import GATHER
 from engine.jacobian.planning.direction import Group, PlannedSweep
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern
-from engine.runtime.dataclasses import dataclass
 from engine.runtime.lazy_scipy import sparse
 from engine.runtime.tuning import TUNING
 

@@ -13,6 +13,7 @@ import contextlib
 import dataclasses
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +34,6 @@ from engine.jacobian.structure.pattern import Pattern, counts
 from engine.jacobian.structure.peeling import IndexMap, peel_sources, peel_targets, unpeeled
 from engine.jacobian.structure.propagation import TooFullError, patterns
 from engine.runtime.cache import Cache
-from engine.runtime.dataclasses import dataclass, field
 from engine.runtime.errors import InvalidArgumentError
 from engine.runtime.lazy_scipy import sparse
 from engine.runtime.patience import patience

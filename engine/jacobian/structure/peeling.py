@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from engine.core.sparsity import Sites, counts_up, numbers
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.propagation import move_map
 from engine.ops.arithmetic import add
-from engine.runtime.dataclasses import dataclass
 
 MOST = 64
 """Index maps that a target or source may fall into; more are left together."""

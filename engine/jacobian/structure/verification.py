@@ -11,6 +11,7 @@ belongs to the missing entry, and so give its name.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,6 @@ from engine.jacobian.structure.path import Path
 from engine.ops.checked import checked_op
 from engine.ops.compare import cast
 from engine.ops.shape import reshape
-from engine.runtime.dataclasses import dataclass
 from engine.runtime.errors import InvalidArgumentError
 from engine.runtime.lazy_scipy import sparse
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,6 @@ from engine.core.value import Value, dtype_of
 from engine.numpy_api.functions import constant, not_taken_if
 from engine.ops.compare import cast, where
 from engine.ops.likelihood import log_one_minus_exp, one_minus_exp
-from engine.runtime.dataclasses import dataclass, field
 
 Formula = Callable[..., Any]
 Support = tuple[Any, Any]
