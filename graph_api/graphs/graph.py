@@ -15,7 +15,6 @@ from dualgrad.frontend.flow.places import user_line
 from dualgrad.frontend.namespace import lazily
 from dualgrad.frontend.overrides import apply_overridden, checked_map
 from engine.core.aval import Aval
-from engine.core.eager import EagerTensor
 from engine.core.kinds import nondifferentiable
 from engine.core.op import Node, Op
 from engine.core.operands import Results
