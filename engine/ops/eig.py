@@ -32,8 +32,7 @@ from engine.ops.lapack import numpy_linalg
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.slicing import boolean_mask
 from engine.ops.solve import check_matrix, solve_op
-from engine.ops.spectral import columns
-from engine.ops.spectral import divided, of_values
+from engine.ops.spectral import columns, divided, of_values
 from engine.runtime.errors import InvalidArgumentError
 
 _COMPLEX: dict[DType, DType] = {float32: complex64, float64: complex128, complex64: complex64, complex128: complex128}
