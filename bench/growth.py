@@ -24,7 +24,7 @@ import numpy as np
 from bench import page
 from bench.namespaces import ArrayNamespace
 from bench.plots import Curve, scaling, styles
-from bench.problems import PROBLEMS, deep_chain
+from bench.problems import PROBLEMS, chain
 from bench.results import NotABenchmark
 from bench.text import amount, as_markdown, duration
 
@@ -160,7 +160,7 @@ def nodes(tf: Any, size: int, folder: Path) -> Iterator[str]:
     with tf.Graph().as_default(), tf.Session() as session:
         yield "ready"
         x = tf.placeholder(tf.float64, ())
-        y = deep_chain(x, size)
+        y = chain(tf, x, size)
         yield "build"
         (gradient,) = tf.gradients(y, x)
         yield "gradients"

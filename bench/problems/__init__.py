@@ -5,7 +5,7 @@ of another library) and of values, so that every library runs the same text.
 """
 
 from bench.problems import bundle, dense, equations, field, hand, hessians, networks, simulation, sparse
-from bench.problems.chains import chain, chain_gradient, cross_entropy, deep_chain, mlp_logits
+from bench.problems.chains import chain, chain_gradient, cross_entropy, mlp_logits
 from bench.problems.problem import FIELD, Problem, Size, Values, label
 
 PROBLEMS: dict[str, Problem] = {
@@ -24,7 +24,6 @@ __all__ = [
     "chain",
     "chain_gradient",
     "cross_entropy",
-    "deep_chain",
     "label",
     "mlp_logits",
 ]

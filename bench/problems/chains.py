@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.operands import Operand
-
 
 def chain(tf: Any, x: Any, length: int) -> np.ndarray:
     """`length` small ops in a row, each bounded, none trivial. Also runs on ``autograd.numpy`` and ``jax.numpy``."""
@@ -35,13 +33,6 @@ def chain_gradient(x: Any, length: int) -> np.ndarray:
 
 
 _SLOPES = (np.cos, lambda x: 1.25, lambda x: 1 - np.tanh(x) ** 2, lambda x: 1.0)
-
-
-def deep_chain(x: Any, length: int) -> Operand:
-    """A chain of `length` operators whose derivative neither grows nor vanishes: 0.99999 ** (length / 2)."""
-    for _ in range(length // 2):
-        x = x * 0.99999 + 0.00001
-    return x
 
 
 def mlp_logits(tf: Any, x: Any, weights: Sequence[Any]) -> Any:

@@ -78,14 +78,10 @@ class _Examination:
         if op.multi:
             return results
         small = results.dtype.is_integer and results.value is None and results.size is not None and results.size <= _FEW
-        if small and given and not is_stateful(op, params) and all(_is_known(a) for a in given):
+        if small and given and not is_stateful(op, params) and all(a.has_contents for a in given):
             try:
                 made = op.kernel(*[np.asarray(a.value, a.dtype.numpy) for a in given], **params)
             except Exception:  # noqa: BLE001 - it belongs to the run, which can tell the place in the user's program
                 return [results]
             return [abstract_operand(np.asarray(made))]
         return [results]
-
-
-def _is_known(aval: Aval) -> bool:
-    return aval.value is not None and not (isinstance(aval.value, tuple) and None in aval.value)

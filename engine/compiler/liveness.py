@@ -105,7 +105,6 @@ def placed(values: Mapping[K, Needed], most: float = float("inf")) -> tuple[dict
     for size in sorted(by_size, reverse=True):
         larger, free = lanes[: -_LANES - 1 : -1], list[_Lane]()
         busy: list[tuple[Any, int, _Lane]] = []
-        is_looked_at = size > min(by_size)
         for key in by_size[size]:
             value = values[key]
             while busy and busy[0][0] < value.first:
@@ -120,8 +119,7 @@ def placed(values: Mapping[K, Needed], most: float = float("inf")) -> tuple[dict
                 lanes.append(free[0])
                 total += size
             lane = free.pop()
-            if is_looked_at:
-                lane.takes(value)
+            lane.takes(value)
             offsets[key] = lane.offset
             heapq.heappush(busy, (value.last, lane.offset, lane))
     return offsets, total

@@ -91,8 +91,6 @@ class Rewrite(NamedTuple):
     """Why it changes no bit."""
     detail: str = ""
     """Which one it is of several of one pass."""
-    by_contents: bool = False
-    """Whether it looks at what is known of the contents of operands."""
 
 
 @dataclass(kw_only=True)
@@ -120,8 +118,8 @@ class Lowering(Code, ValueTable):
     """``value id -> value id`` of what it is a reshape of, if both have the same memory."""
     first: dict[Any, int] = field(default_factory=dict)
     """``(shape, dtype) -> value id`` of the first value of that shape and dtype."""
-    rewrites: dict[Op, tuple[Sequence[Rewrite], Sequence[Rewrite]]] = field(default_factory=dict)
-    """Those that look at an op, as they are asked for; those of them that need not know contents of operands."""
+    rewrites: dict[Op, tuple[Rewrite, ...]] = field(default_factory=dict)
+    """Those that look at an op, as they are asked for."""
     node: Any = None
     """The node being lowered."""
     inside: str = ""
@@ -215,8 +213,7 @@ class Lowering(Code, ValueTable):
             inputs, params = op.fix(inputs, arrays, params)
             avals = [self.avals[s] for s in inputs]
         node = Application(op, inputs, params, avals, results)
-        every, of_unknown = self.rewrites_of(op)
-        for rewrite in of_unknown if self.structures.keys().isdisjoint(inputs) else every:
+        for rewrite in self.rewrites_of(op):
             outputs = rewrite.apply(self, node)
             if outputs is not None:
                 self.count(rewrite.name)
@@ -229,12 +226,11 @@ class Lowering(Code, ValueTable):
             self.seen[node.key] = outputs
         return outputs
 
-    def rewrites_of(self, op: Op) -> tuple[Sequence[Rewrite], Sequence[Rewrite]]:
-        """Those that look at an op; without those by what is known of operands, unless it may be given others."""
+    def rewrites_of(self, op: Op) -> tuple[Rewrite, ...]:
+        """Those that look at an op."""
         if (found := self.rewrites.get(op)) is None:
             active = {*self.passes, "seeds"}
-            every = [r for r in REWRITES if r.name in active and r.looks_at(op)]
-            found = self.rewrites[op] = every, [r for r in every if op.references or not r.by_contents]
+            found = self.rewrites[op] = tuple([r for r in REWRITES if r.name in active and r.looks_at(op)])
         return found
 
     # ---- rewrites ----------------------------------------------------------------------------------------------------
@@ -412,7 +408,7 @@ class Lowering(Code, ValueTable):
         most = max([self.fold_limit * (1 if quick else _COMPUTED), *kept])
         most = min(most, FOLD_TOTAL * self.fold_limit - self.folded_bytes)
         avals = node.results if op.multi else (node.results,)
-        if sum([(a.size or 0) * a.dtype.size for a in avals]) > most:
+        if sum([a.nbytes for a in avals]) > most:
             return None
         try:
             result = op.kernel(*operands, **params)
@@ -445,9 +441,8 @@ class Lowering(Code, ValueTable):
         else:
             return found
         avals = [self.avals[s] for s in inputs]
-        for a in avals:
-            if op.from_avals or a.value is None or (isinstance(a.value, tuple) and None in a.value):
-                return None
+        if op.from_avals or not all(a.has_contents for a in avals):
+            return None
         return [np.asarray(a.value, a.dtype.numpy) for a in avals]
 
     def count(self, name: str) -> None:
@@ -485,7 +480,6 @@ REWRITES = (
             functools.partial(Lowering.simplified, by=one),
             one.exact,
             "" if one.seeds else one.name,
-            by_contents=True,
         )
         for one in SIMPLIFICATIONS
     ],

@@ -25,14 +25,6 @@ from engine.compiler.passes.slice_concat import concat_slices
 from engine.compiler.passes.slice_sum import sum_slices
 from engine.compiler.passes.while_merging import merge_loops
 from engine.compiler.program import Program
-from engine.core.op import Op
-from engine.ops.compare import keep_chosen
-from engine.ops.gather import gather_op
-from engine.ops.indexing import getitem_back_op, getitem_op
-from engine.ops.joining import concat_op
-from engine.ops.linalg import matmul_op
-from engine.ops.scatter import gather_last_op, tensor_scatter_update_op
-from engine.ops.selection import add_at_op, flat_gather_op
 
 
 @dataclass(frozen=True)
@@ -57,14 +49,9 @@ def run_pipeline(program: Program, passes: Collection[str]) -> None:
     """Apply the passes of the levels "program" and "buffers" that are in `passes`, and note what each did."""
     if verify.ENABLED:
         verify.verify(program, "lowering")
-    kinds, of = set[Op](), None
     for one in PIPELINE:
         if one.apply is not None and one.name in passes:
-            if of is not program.instructions:
-                kinds, of = {each.op for each in program.instructions}, program.instructions
-            wanted = _LOOKS_FOR.get(one.name)
-            count = 0 if wanted is not None and kinds.isdisjoint(wanted) else one.apply(program)
-            if count:
+            if count := one.apply(program):
                 program.report[one.name] = count
             program.stages[one.name] = program.instructions
             if verify.ENABLED and (count or one is PIPELINE[-1]):
@@ -122,14 +109,5 @@ PIPELINE = (
     Pass("inlining", "program", "Writes NumPy calls out in the generated code (`Op.inline`).", _inlining),
     Pass("buffer_assignment", "buffers", "Gives large intermediates offsets in one block.", _buffer_assignment),
 )
-_LOOKS_FOR: dict[str, Collection[Op]] = {
-    "narrowing": (keep_chosen, getitem_op, getitem_back_op),
-    "slice_concat": (flat_gather_op, add_at_op),
-    "slice_sum": (getitem_back_op,),
-    "outer_sum": (matmul_op,),
-    "entries": (tensor_scatter_update_op, gather_op, gather_last_op),
-    "inplace_concat": (concat_op,),
-}
-"""By pass, the ops without any of which it changes nothing: most programs have few of them."""
 ALL_PASSES = tuple(one.name for one in PIPELINE)
 DEFAULT_PASSES = tuple(one.name for one in PIPELINE if one.default)

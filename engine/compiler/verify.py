@@ -191,12 +191,12 @@ def _verify_buffers(program: Checked, buffers: BufferAssignment) -> None:
     avals, homes = program.avals, _homes(program.instructions, (*program.inputs, *program.constants))
     memory = Memory()
     for s, (start, aval) in buffers.offsets.items():
-        if start < 0 or start + _bytes(aval) > buffers.size or _bytes(aval) != _bytes(avals[s]):
+        if start < 0 or start + aval.nbytes > buffers.size or aval.nbytes != avals[s].nbytes:
             raise IllegalProgram(f"v{s} does not fit into the block of {buffers.size} bytes at {start}")
     for s, (whole, start, stop) in buffers.concat_rows.items():
         shape = avals[whole].shape or (0,)
-        row = _bytes(avals[whole]) // max(shape[0] or 0, 1)
-        if not 0 <= start <= stop <= (shape[0] or 0) or (stop - start) * row != _bytes(avals[s]):
+        row = avals[whole].nbytes // max(shape[0] or 0, 1)
+        if not 0 <= start <= stop <= (shape[0] or 0) or (stop - start) * row != avals[s].nbytes:
             raise IllegalProgram(f"v{s} does not fit into rows {start} to {stop} of v{whole}")
     for each in program.instructions:
         placed = [s for operand in each.inputs for s in homes[operand] if s in buffers.offsets]
@@ -205,7 +205,7 @@ def _verify_buffers(program: Checked, buffers: BufferAssignment) -> None:
         for s in each.outputs:
             if s in buffers.offsets:
                 start, aval = buffers.offsets[s]
-                memory.write(f"v{s}", start, start + _bytes(aval))
+                memory.write(f"v{s}", start, start + aval.nbytes)
                 for operand in placed:
                     # an elementwise op may write over an operand of the same form
                     if not (each.op.is_ufunc and buffers.offsets[operand] == buffers.offsets[s]):
@@ -220,7 +220,3 @@ def _read(memory: Memory, s: int, by: Instruction) -> None:
         memory.read(f"v{s}")
     except IllegalProgram as error:
         raise IllegalProgram(f"{by.op.name}: {error}") from None
-
-
-def _bytes(aval: Aval) -> int:
-    return (aval.size or 0) * aval.dtype.size

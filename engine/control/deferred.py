@@ -68,7 +68,7 @@ class Recipe:
 
     def knows(self, given: Sequence[Aval]) -> bool:
         """Whether shapes, and the contents that are read, are known."""
-        return all(a.is_static for a in given) and all(_is_known(given[i].value) for i in self.reads)
+        return all(a.is_static for a in given) and all(given[i].has_contents for i in self.reads)
 
     def run(self, *operands: Any) -> tuple[Any, ...]:
         """The results for arrays."""
@@ -79,10 +79,6 @@ class Recipe:
 def _with_contents(x: Any) -> Aval:
     """Shape, dtype and contents of an array of integers."""
     return Aval(x.shape, aval_of(x).dtype, int(x) if x.ndim == 0 else tuple(np.ravel(x).tolist()))
-
-
-def _is_known(value: Any) -> bool:
-    return isinstance(value, int) or (value is not None and None not in value)
 
 
 class _Pulled(Recipe):

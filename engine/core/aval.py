@@ -51,6 +51,17 @@ class Aval:
         shape = self.shape
         return None if shape is None or None in shape else math.prod(shape)  # type: ignore[arg-type]
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements, 0 if their number is not known."""
+        return (self.size or 0) * self.dtype.size
+
+    @property
+    def has_contents(self) -> bool:
+        """Whether all of the contents are known."""
+        value = self.value
+        return isinstance(value, int) or (value is not None and None not in value)
+
     def __str__(self) -> str:
         return f"{self.dtype.name}{format_shape(self.shape)}"
 

@@ -124,9 +124,8 @@ def _put_off(function: FunctionTape, op: Op, inputs: tuple[Any, ...], params: di
 
 def _result(node: list[Any], index: int, aval: Aval) -> EagerTensor:
     """A result of a node; that which tells only of shapes is there."""
-    value = aval.value
-    if isinstance(value, int) or (value is not None and None not in value):
-        return EagerTensor(np.asarray(value, aval.dtype.numpy)[()])
+    if aval.has_contents:
+        return EagerTensor(np.asarray(aval.value, aval.dtype.numpy)[()])
     x: EagerTensor = object.__new__(LazyTensor)
     _HELD.__set__(x, (node, index, aval))
     return x

@@ -340,18 +340,13 @@ def _with_known_value(op: Op, inputs: Sequence[Any], params: dict[str, Any], out
     if out.value is not None or not inputs or op.stateful or op.multi or (out.size or 0) > LARGE:
         return out
     avals = [x.aval for x in inputs]
-    if out.shape is None or len(out.shape) > 1 or not all(_is_known(a) for a in avals):
+    if out.shape is None or len(out.shape) > 1 or not all(a.has_contents for a in avals):
         return out
     try:
         value = np.asarray(op.kernel(*[np.asarray(a.value, a.dtype.numpy) for a in avals], **params))
     except (ValueError, TypeError, IndexError, ArithmeticError):
         return out
     return Aval(out.shape, out.dtype, int(value) if value.ndim == 0 else tuple(value.tolist()))
-
-
-def _is_known(aval: Aval) -> bool:
-    value = aval.value
-    return isinstance(value, int) or (value is not None and None not in value)
 
 
 def constant_value(x: Any) -> Array | None:
@@ -364,7 +359,7 @@ def constant_value(x: Any) -> Array | None:
     if isinstance(x, Symbol) and x.node.op is constant:
         return x.node.params["value"]
     aval = aval_of(x)
-    return np.asarray(aval.value, aval.dtype.numpy) if _is_known(aval) else None
+    return np.asarray(aval.value, aval.dtype.numpy) if aval.has_contents else None
 
 
 def known_value(x: Any, known: Callable[[Any], Any] = constant_value) -> np.ndarray | None:

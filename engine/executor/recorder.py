@@ -136,13 +136,17 @@ class Recorder:
 
     def ufunc(self, ufunc: np.ufunc, inputs: Sequence[Any], out: Any = None, order: str = "K") -> Hidden:
         """A call of an elementwise ufunc."""
-        opaque_if(ufunc.nout != 1 or ufunc.signature is not None)
-        reals = [x.actual if type(x) is Observed else x for x in inputs]
+        reals, counts = list[Any](), [ufunc, order]
+        for x in inputs:
+            held = x.ref if type(x) is Observed else x
+            reals.append(x if held is x else x.actual)
+            counts += (held.dtype, held.shape, held.strides) if hasattr(held, "dtype") else (type(x), None, None)
         # a NumPy scalar is not written to: ``+=`` gives another one
         is_new = out is None or (type(out) is Observed and isinstance(out.actual, np.generic))
-        form = (ufunc, *map(_form, inputs)) if is_new and order == "K" else None
-        if form in self.forms:
-            return self.again(*self.forms[form], inputs, ufunc(*reals))
+        form = tuple(counts)
+        if is_new and (known := self.forms.get(form)) is not None:
+            return self.again(*known, inputs, ufunc(*reals) if order == "K" else ufunc(*reals, order=order))
+        opaque_if(ufunc.nout != 1 or ufunc.signature is not None)
         kinds = [x.dtype if hasattr(x, "dtype") else type(x) for x in inputs]
         resolved = loop_of(ufunc, tuple(kinds))
         if resolved is None:
@@ -157,7 +161,7 @@ class Recorder:
         if is_new:
             before = len(self.recording.steps)
             made = self.elementwise(loop, operands, ufunc(*reals) if order == "K" else ufunc(*reals, order=order))
-            if form is not None and kinds == [*dtypes[:-1]] and len(self.recording.steps) == before + 1:
+            if kinds == [*dtypes[:-1]] and len(self.recording.steps) == before + 1:
                 self.forms[form] = self.recording.steps[-1], made.ref
             return made
         opaque_if(type(out) is not Observed or out.ref.root.kind != "computed" or out.dtype != dtypes[-1])
@@ -171,9 +175,9 @@ class Recorder:
     def again(self, row: Row, made: Ref, inputs: Sequence[Any], real: Any) -> Hidden:
         """The row of a call of the form of one that was written, with its result `real`."""
         root = Root("computed", made.dtype, made.shape, made.strides, -1, None, made.scalar)
-        refs = [x.ref if type(x) is Observed else self.kept(x) for x in inputs]
-        places = (*[(ref.root, ref.offset) for ref in refs], (root, 0))
-        self.recording.steps.append(Row(row.loop, places, row.dims, row.steps, row.outer, row.strides))
+        places = [((ref := x.ref if type(x) is Observed else self.kept(x)).root, ref.offset) for x in inputs]
+        row = Row(row.loop, (*places, (root, 0)), row.dims, row.steps, row.outer, row.strides)
+        self.recording.steps.append(row)
         return Observed(self, real, Ref(root, 0, made.shape, made.strides, made.dtype, made.scalar))
 
     def kept(self, x: Any) -> Ref:
@@ -202,13 +206,6 @@ class Recorder:
     def copy(self, x: Observed, real: Any) -> Hidden:
         """A copy of `x`, of the same shape."""
         return self.elementwise((f"copy_{x.dtype.itemsize}",), [x.ref], real)
-
-
-def _form(x: Any) -> Any:
-    """All of an operand that the row of a ufunc depends on."""
-    if type(x) is Observed:
-        x = x.ref
-    return (x.dtype, x.shape, x.strides) if hasattr(x, "dtype") else type(x)
 
 
 _ROUNDED_TWICE = (np.multiply, np.square)

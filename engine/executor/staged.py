@@ -247,17 +247,12 @@ def interpreted(program: Runnable, arguments: Sequence[Any], located: Callable[.
 def _carried_out(
     program: Runnable, known: dict[int, Any], instructions: Sequence[Instruction], located: Callable[..., Exception]
 ) -> tuple[Any, ...]:
-    last = _last_uses(program, instructions)
+    last = last_uses(values_of(instructions), (*program.outputs, *program.constants))
     for i, instruction in enumerate(instructions):
         results = _called(program, instruction, [known[s] for s in instruction.inputs], located)
         known.update(zip(instruction.outputs, results, strict=True))
         _forget(known, instruction, last, i)
     return tuple([known[s] for s in program.outputs])
-
-
-def _last_uses(program: Runnable, instructions: Sequence[Instruction]) -> dict[int, int]:
-    """The last of the instructions that needs each value."""
-    return last_uses(values_of(instructions), (*program.outputs, *program.constants))
 
 
 def _forget(known: dict[int, Any], instruction: Instruction, last: dict[int, int], i: int) -> None:
@@ -311,7 +306,7 @@ def observed(
             known[s] = _held(recorder, root, argument)
     values = recorder.recording.values
     values.update({s: _operand(x) for s, x in known.items()})
-    last = _last_uses(program, program.instructions)
+    last = last_uses(values_of(program.instructions), (*program.outputs, *program.constants))
     for i, instruction in enumerate(program.instructions):
         operands = [known[s] for s in instruction.inputs]
         results = _written(recorder, i, instruction, operands)
@@ -355,25 +350,19 @@ def _written(
 ) -> tuple[Observed | Fixed, ...] | None:
     """The results of an instruction by rows, or None."""
     op, kinds = instruction.op, [*map(type, operands)]
+    if _Loose in kinds or is_stateful(op, instruction.params):
+        return None
+    is_call = op.is_ufunc and Observed in kinds and not instruction.params
+    kernel = None if is_call else rewrite_of(op)
     steps = recorder.recording.steps
     before = len(steps)
     recorder.instruction = position, operands
-    if op.is_ufunc and Observed in kinds and not instruction.params and _Loose not in kinds:
-        # what NumPy would ask of an observed operand: it takes long to find out whom to ask
-        ufunc: Any = op.kernel
-        try:
-            computed: Any = recorder.ufunc(ufunc, [x[0] if type(x) is Fixed else x for x in operands])
-            return (computed,)
-        except Exception as error:  # noqa: BLE001 - it is called again with arrays, and raises what it has to
-            _pass_over(error)
-            del steps[before:]
-            return None
-    if _Loose in kinds or is_stateful(op, instruction.params):
-        return None
-    kernel = rewrite_of(op)
     for hidden in _hidden(recorder, operands):
         try:
-            if kernel is not None:
+            if is_call:
+                # what NumPy would ask of an observed operand: it takes long to find out whom to ask
+                made: Any = recorder.ufunc(op.kernel, hidden)  # type: ignore[arg-type]
+            elif kernel is not None:
                 made = kernel(recorder, *hidden, **instruction.params)
             else:
                 made = op.kernel(*hidden, **instruction.params)
@@ -493,4 +482,4 @@ def runs_natively(program: Runnable) -> bool:
         return False
     whole = [program.avals[i.outputs[0]] for i in program.instructions if i.op is alloc]
     most = max(_LARGE, len(program.instructions) * _LARGE_EACH)
-    return all((a.size or 0) * a.dtype.size < most for a in whole)
+    return all(a.nbytes < most for a in whole)

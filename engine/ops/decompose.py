@@ -37,8 +37,8 @@ from engine.ops.extrema import reduce_max
 from engine.ops.lapack import numpy_linalg
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.small_matrix import is_small, numbers_of
-from engine.ops.solve import check_matrix, finite, fresh_if_small, known, square_abstract, triangle, triangular_solve_op
-from engine.ops.spectral import largest, singular, singular_part, spectral, spectral_part
+from engine.ops.solve import check_matrix, finite, fresh_if_small, known, square_abstract, triangle, triangular_solve
+from engine.ops.spectral import columns, largest, outside, singular, singular_part, spectral, spectral_part
 from engine.runtime.errors import UnimplementedError
 
 
@@ -49,15 +49,6 @@ def _half_lower(x: Any) -> Operand:
 
 def _hermitian(x: Any) -> Operand:
     return x + adjoint(x)
-
-
-def _solve_with(factor: Any, x: Any, *, lower: bool, adjoint: bool = False) -> Operand:
-    return triangular_solve_op(factor, x, lower=lower, adjoint=adjoint)
-
-
-def columns(x: Any, factors: Any) -> Operand:
-    """Each column times its factor."""
-    return x * expand_dims(cast_like(factors, x), (-2,))
 
 
 def inverse_gaps(x: Any) -> Operand:
@@ -113,13 +104,13 @@ def _turns(values: Any, of_values: Any, sides: Sequence[tuple[Any, Any]]) -> tup
 def _cholesky_vjp(ct: Any, out: Any, x: Any) -> Operand:
     """Equation (9) of [2]; the gradient of a symmetric matrix is symmetric."""
     inner = _half_lower(matmul(out, ct, adjoint_a=True))
-    left = _solve_with(out, inner, lower=True, adjoint=True)
-    return 0.5 * _hermitian(_solve_with(out, adjoint(left), lower=True, adjoint=True))
+    left = triangular_solve(out, inner, lower=True, adjoint=True)
+    return 0.5 * _hermitian(triangular_solve(out, adjoint(left), lower=True, adjoint=True))
 
 
 def _cholesky_jvp(t: Any, out: Any, x: Any) -> Operand:
-    left = _solve_with(out, 0.5 * _hermitian(t), lower=True)
-    return matmul(out, _half_lower(_solve_with(out, adjoint(left), lower=True)))
+    left = triangular_solve(out, 0.5 * _hermitian(t), lower=True)
+    return matmul(out, _half_lower(triangular_solve(out, adjoint(left), lower=True)))
 
 
 NOT_DEFINITE = "Matrix is not positive definite"
@@ -308,14 +299,9 @@ def _svd_vjp(ct: Any, out: Any, x: Any, *, full_matrices: bool = False) -> Opera
     apart = cast_like(divide_no_nan(ones_like(sums), sums), u)
     inner = 0.5 * (cast_like(inverse_gaps(s), u) * (of_left + of_right) + apart * (of_left - of_right))
     within = matmul(u, matmul(inner + turns, v, adjoint_b=True))
-    left = matmul(columns(_outside(u, of_u), inverse), v, adjoint_b=True)
-    right = matmul(u, columns(_outside(v, of_v), inverse), adjoint_b=True)
+    left = matmul(columns(outside(u, of_u), inverse), v, adjoint_b=True)
+    right = matmul(u, columns(outside(v, of_v), inverse), adjoint_b=True)
     return of_values + within + left + right
-
-
-def _outside(basis: Any, x: Any) -> Operand:
-    """The part of each column of `x` orthogonal to the columns of `basis`."""
-    return x - matmul(basis, matmul(basis, x, adjoint_a=True))
 
 
 svd_op = of_matrices(
@@ -435,7 +421,7 @@ embed_leading_columns = linear(
 def _qr_deep_vjp(of_q: Any, of_r: Any, q: Any, r: Any) -> Operand:
     """Section 3.2 of [3], for at least as many rows as columns. The diagonal of r is real."""
     inner = _hermitian(_half_lower(matmul(r, of_r, adjoint_b=True) - matmul(of_q, q, adjoint_a=True)))
-    return adjoint(_solve_with(r, adjoint(of_q + matmul(q, inner)), lower=False))
+    return adjoint(triangular_solve(r, adjoint(of_q + matmul(q, inner)), lower=False))
 
 
 def _qr_vjp(ct: Any, out: Any, x: Any, *, full_matrices: bool = False) -> Operand:

@@ -26,13 +26,13 @@ from engine.core.structural import conj, sum_to_like
 from engine.core.value import dtype_of
 from engine.ops.compare import cast_like, greater, less_equal, logical_and
 from engine.ops.complexes import real
-from engine.ops.decompose import columns, eigh, eigvalsh, inverse_gaps
+from engine.ops.decompose import eigh, eigvalsh, inverse_gaps
 from engine.ops.diagonal import diagonal, matrix_diag
 from engine.ops.lapack import numpy_linalg
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.slicing import boolean_mask
 from engine.ops.solve import check_matrix, solve_op
-from engine.ops.spectral import divided, of_values
+from engine.ops.spectral import columns, divided, of_values
 from engine.runtime.errors import InvalidArgumentError
 
 _COMPLEX: dict[DType, DType] = {float32: complex64, float64: complex128, complex64: complex64, complex128: complex128}

@@ -24,7 +24,7 @@ from engine.ops.diagonal import diagonal, embed_diagonal
 from engine.ops.lapack import scipy_linalg
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.scan import cumsum
-from engine.ops.solve import check_matrix, triangle, triangular_solve_op
+from engine.ops.solve import check_matrix, triangle, triangular_solve
 from engine.runtime.errors import DTypeError, InvalidArgumentError
 
 
@@ -58,10 +58,6 @@ def _permutation(p: Any, like: Any) -> Operand:
     return cast_like(equal(expand_dims(p, (-1,)), expand_dims(places, (-2,))), like)
 
 
-def _solve(factor: Any, x: Any, *, lower: bool, adjoint: bool = False) -> Operand:
-    return triangular_solve_op(factor, x, lower=lower, adjoint=adjoint)
-
-
 def _vjp(ct: Any, out: Any, x: Any, *, dtype: Any) -> Operand:
     """Section 3.4 of [1], transposed."""
     packed, p = out
@@ -71,15 +67,15 @@ def _vjp(ct: Any, out: Any, x: Any, *, dtype: Any) -> Operand:
     of_upper = matmul(triangle(ct[0], lower=False, diagonal=1), upper, adjoint_b=True)
     inner = triangle(of_lower, lower=True, diagonal=0) + triangle(of_upper, lower=False, diagonal=1)
     # inner @ adjoint(inverse(upper)), by the adjoint of a solution with `upper`
-    right = adjoint(_solve(upper, adjoint(inner), lower=False))
-    return matmul(_permutation(p, x), _solve(lower, right, lower=True, adjoint=True), transpose_a=True)
+    right = adjoint(triangular_solve(upper, adjoint(inner), lower=False))
+    return matmul(_permutation(p, x), triangular_solve(lower, right, lower=True, adjoint=True), transpose_a=True)
 
 
 def _jvp(t: Any, out: Any, x: Any, *, dtype: Any) -> tuple[Any, Any]:
     packed, p = out
     lower, upper = _lower(packed), triangle(packed, lower=False, diagonal=1)
-    left = _solve(lower, matmul(_permutation(p, x), t), lower=True)
-    inner = adjoint(_solve(upper, adjoint(left), lower=False, adjoint=True))
+    left = triangular_solve(lower, matmul(_permutation(p, x), t), lower=True)
+    inner = adjoint(triangular_solve(upper, adjoint(left), lower=False, adjoint=True))
     of_lower = matmul(lower, triangle(inner, lower=True, diagonal=0))
     return of_lower + matmul(triangle(inner, lower=False, diagonal=1), upper), Zero(aval_of(p))
 
@@ -147,7 +143,7 @@ def lu_solve(lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False)
     [[1.0], [1.0]]
     """
     moved = matmul(_permutation(perm, rhs), rhs)
-    return _solve(lower_upper, _solve(_lower(lower_upper), moved, lower=True), lower=False)
+    return triangular_solve(lower_upper, triangular_solve(_lower(lower_upper), moved, lower=True), lower=False)
 
 
 @operands("lower_upper", alone=("perm",))

@@ -115,7 +115,8 @@ def of_values(
     )
 
 
-def _columns(x: Any, factors: Any) -> Operand:
+def columns(x: Any, factors: Any) -> Operand:
+    """Each column times its factor."""
     return x * expand_dims(cast_like(factors, x), (-2,))
 
 
@@ -158,7 +159,7 @@ spectral, spectral_sloped = (
         lambda ct, x, values, vectors, *slope: _product(ct, vectors, vectors),
         (lambda d, out, ct, *rest: sum_to_like(spectral_part(d, *rest[:3]), ct), _eigen_by_x),
         (
-            lambda t, out, ct, x, values, vectors, *slope: matmul(_columns(vectors, t), vectors, adjoint_b=True),
+            lambda t, out, ct, x, values, vectors, *slope: matmul(columns(vectors, t), vectors, adjoint_b=True),
             _eigen_along_x,
         ),
         ("ct", *_EIGEN, *slope),
@@ -191,12 +192,12 @@ def _singular_along_x(d: Any, out: Any, ct: Any, x: Any, s: Any, u: Any, v: Any,
     even = 0.5 * (inner + turned) * cast_like(divided(ct, s, slope, -1), inner)
     odd = 0.5 * (inner - turned) * cast_like(divided(ct, s, slope, 1), inner)
     ratio = diagonal(divided(ct, s, slope, 1))
-    left = matmul(_columns(_outside(u, matmul(d, v)), ratio), v, adjoint_b=True)
-    right = matmul(u, _rows(adjoint(_outside(v, matmul(d, u, adjoint_a=True))), ratio))
+    left = matmul(columns(outside(u, matmul(d, v)), ratio), v, adjoint_b=True)
+    right = matmul(u, _rows(adjoint(outside(v, matmul(d, u, adjoint_a=True))), ratio))
     return matmul(u, matmul(even + odd, v, adjoint_b=True)) + left + right
 
 
-def _outside(basis: Any, x: Any) -> Operand:
+def outside(basis: Any, x: Any) -> Operand:
     """The part of each column of `x` orthogonal to the columns of `basis`."""
     return x - matmul(basis, matmul(basis, x, adjoint_a=True))
 
@@ -211,7 +212,7 @@ singular, singular_sloped = (
         name,
         lambda ct, x, s, u, v, *slope: _product(ct, u, v),
         (lambda d, out, ct, *rest: sum_to_like(singular_part(d, *rest[:4]), ct), _singular_by_x),
-        (lambda t, out, ct, x, s, u, v, *slope: matmul(_columns(u, t), v, adjoint_b=True), _singular_along_x),
+        (lambda t, out, ct, x, s, u, v, *slope: matmul(columns(u, t), v, adjoint_b=True), _singular_along_x),
         ("ct", *_SINGULAR, *slope),
         2,
         "``U diag(ct) V^H``, a function of `x`, whose singular values and vectors are given.",

@@ -51,15 +51,7 @@ def write_choice(s: Source) -> None:
     merged = [
         s.step("Merge", "Merge", [no, yes], T=o.dtype, N=2) for no, yes, o in zip(*results, s.node.outputs, strict=True)
     ]
-    _together(s, merged)
-
-
-def _together(s: Source, names: Sequence[str]) -> None:
-    """The node itself: several values as outputs of one node."""
-    if len(names) == 1:
-        s.main("Identity", names, T=s.node.outputs[0].dtype)
-    else:
-        s.main("IdentityN", names, T=[o.dtype for o in s.node.outputs])
+    s.together(merged)
 
 
 Named = tuple[str, Any]
@@ -106,7 +98,7 @@ def write_loop(s: Source) -> None:
     def step(variables: Sequence[str], captured: Sequence[str], pivot: str) -> list[str]:
         return _inside(s.writer, f"{s.name}/body", params["body"], [*variables, *captured], pivot)
 
-    _together(s, _write_loop(s, every[:count], every[count:], test, step))
+    s.together(_write_loop(s, every[:count], every[count:], test, step))
 
 
 def write_scan(s: Source) -> None:
@@ -152,7 +144,7 @@ def write_scan(s: Source) -> None:
         s.step("stacked", "TensorArrayGatherV3", [array, places, flow], dtype=t, element_shape=None)
         for array, flow, t in zip(arrays, ends[1 + carries :], dtypes, strict=True)
     ]
-    _together(s, [*ends[1 : 1 + carries], *stacked])
+    s.together([*ends[1 : 1 + carries], *stacked])
 
 
 _GATHER = {"Tindices": int32, "Taxis": int32, "batch_dims": 0}

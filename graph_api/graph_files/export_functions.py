@@ -306,14 +306,6 @@ def _variables(names: Sequence[str], values: Sequence[Any]) -> list[LoopVariable
     return [LoopVariable(n, x.dtype, dims) for n, x, dims in zip(names, values, shapes, strict=True)]
 
 
-def _together(s: Source, names: Sequence[str]) -> None:
-    """Write the node itself: several values as outputs of one node."""
-    if len(names) == 1:
-        s.main("Identity", names, T=s.node.outputs[0].dtype)
-    else:
-        s.main("IdentityN", names, T=[o.dtype for o in s.node.outputs])
-
-
 def write_loop(s: Source) -> None:
     """A loop as a node with two functions."""
     params, count = s.node.params, s.node.params["count"]
@@ -322,8 +314,7 @@ def write_loop(s: Source) -> None:
         for n, o, dims in zip(s.inputs, s.node.outputs, _shapes(s.node.outputs), strict=False)
     ]
     captures = _variables(s.inputs[count:], s.node.inputs[count:])
-    _together(
-        s,
+    s.together(
         _write_loop(
             s, s.const("most", -1), outputs, captures,
             lambda writer, arguments: inlined(writer, arguments[1:], params["cond"]),
@@ -385,7 +376,7 @@ def write_scan(s: Source) -> None:
         s.step("stacked", "TensorListStack", [x, shape], element_dtype=t, num_elements=-1)
         for x, shape, t in zip(ends[carries:], shapes, rows, strict=True)
     ]
-    _together(s, [*ends[:carries], *stacked])
+    s.together([*ends[:carries], *stacked])
 
 
 def _row_shape(out: Any) -> Any:

@@ -210,6 +210,13 @@ class Source:
         operands = self.inputs if inputs is None else inputs
         self.writer.node(self.name, op, operands, self.controls, self.device, **attr)
 
+    def together(self, names: Sequence[str]) -> None:
+        """Write the node itself: several values as outputs of one node."""
+        if len(names) == 1:
+            self.main("Identity", names, T=self.node.outputs[0].dtype)
+        else:
+            self.main("IdentityN", names, T=[o.dtype for o in self.node.outputs])
+
     def own(self) -> None:
         """Write it as an op of ours, which only we can read again."""
         node = self.node

@@ -47,7 +47,7 @@ def size_of(instructions: Sequence[Instruction], avals: Mapping[int, Aval]) -> S
         operands, results = ([avals[s] for s in ids] for ids in (each.inputs, each.outputs))
         flops += flops_of(each.op, operands, results, each.params)
         if each.op.shares != (0,):
-            traffic += sum([(a.size or 0) * a.dtype.size for a in (*operands, *results)])
+            traffic += sum([a.nbytes for a in (*operands, *results)])
     return Size(len(instructions), round(flops), traffic)
 
 

@@ -66,11 +66,7 @@ def _is_descending(strides: tuple[int, ...]) -> bool:
 
 
 def _part(block: np.ndarray, start: int, aval: Aval) -> np.ndarray:
-    return block[start : start + _bytes(aval)].view(aval.dtype.numpy).reshape([d or 0 for d in aval.shape or ()])
-
-
-def _bytes(aval: Aval) -> int:
-    return (aval.size or 0) * aval.dtype.size
+    return block[start : start + aval.nbytes].view(aval.dtype.numpy).reshape([d or 0 for d in aval.shape or ()])
 
 
 def assign_buffers(code: Code) -> BufferAssignment | None:
@@ -79,7 +75,7 @@ def assign_buffers(code: Code) -> BufferAssignment | None:
     One that may not be in C order gets no offset, which `into` would leave unused.
     """
     instructions, avals, orders = code.instructions, code.avals, code.orders
-    if not any(avals[s].shape and _bytes(avals[s]) >= LEAST for each in instructions for s in each.outputs):
+    if not any(avals[s].shape and avals[s].nbytes >= LEAST for each in instructions for s in each.outputs):
         return None
     last, escaping, live_out = _lifetimes(instructions, code.outputs)
     # sweeps in chunks are to take little memory: what is in one goes when the next one comes
@@ -91,7 +87,7 @@ def assign_buffers(code: Code) -> BufferAssignment | None:
     place_of: dict[int, int] = {}
     for i, (instruction, dead) in enumerate(zip(instructions, dying(last, len(instructions)), strict=True)):
         value_id = instruction.outputs[0] if len(instruction.outputs) == 1 else -1
-        if value_id < 0 or _bytes(avals[value_id]) < LEAST or not _takes_out(instruction, avals):
+        if value_id < 0 or avals[value_id].nbytes < LEAST or not _takes_out(instruction, avals):
             continue
         if value_id in destinations:
             concat_rows[value_id] = destinations[value_id]
@@ -103,7 +99,7 @@ def assign_buffers(code: Code) -> BufferAssignment | None:
             there = [place_of[s] for s in over]
             place = place_of[value_id] = there[0] if there else value_id
             first = needed[place].first if there else i
-            needed[place] = Needed(-(-_bytes(avals[value_id]) // _ALIGN) * _ALIGN, first, last[value_id])
+            needed[place] = Needed(-(-avals[value_id].nbytes // _ALIGN) * _ALIGN, first, last[value_id])
     starts, size = placed(needed, MOST)
     offsets = {s: (starts[place], avals[s]) for s, place in place_of.items() if place in starts}
     if not offsets and not results and not concat_rows:

@@ -129,4 +129,4 @@ def _is_large_join(join: Instruction, avals: dict[int, Aval]) -> bool:
     aval = avals[join.outputs[0]]
     if not aval.is_static or join.params["axis"] not in (0, -len(aval.shape or ())):
         return False
-    return (aval.size or 0) * aval.dtype.size >= _LEAST and all(avals[s].is_static for s in join.inputs)
+    return aval.nbytes >= _LEAST and all(avals[s].is_static for s in join.inputs)

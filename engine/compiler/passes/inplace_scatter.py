@@ -100,7 +100,10 @@ def _take_first(code: Code) -> int:
 
     So the mask of what was chosen among many entries, of which one is asked for, is that of one.
     """
-    makers, uses, avals = code.makers(), code.uses(), code.avals
+    avals = code.avals
+    if not any(_takes_one(each, avals) for each in code.instructions):
+        return 0
+    makers, uses = code.makers(), code.uses()
 
     def taken_first(each: Instruction) -> list[Instruction] | None:
         steps: list[tuple[Instruction, int]] = []

@@ -54,6 +54,8 @@ slice_concat = instruction_op(
 
 def concat_slices(code: Code) -> int:
     """Replace gathers that are slices; how many there were."""
+    if not any(each.op is flat_gather_op or each.op is add_at_op for each in code.instructions):
+        return 0
     made, avals, constants, uses = code.makers(), code.avals, code.constants, code.uses()
 
     def replaced(each: Instruction) -> list[Instruction] | None:

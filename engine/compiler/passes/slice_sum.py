@@ -113,6 +113,8 @@ def sum_slices(code: Code) -> int:
     """Replace sums of slices among zeros; how many additions."""
     made = {i.outputs[0]: i for i in code.instructions if _places(i.op) or i.op is negative}
     slices = Counter([code.avals[s].shape for s, i in made.items() if _places(i.op)])
+    if not slices:
+        return 0
     terms = _Terms(made, code.avals, code.uses())
 
     def replaced(each: Instruction) -> list[Instruction] | None:
@@ -127,7 +129,7 @@ def sum_slices(code: Code) -> int:
 
 
 def _pays(aval: Aval, slices: int) -> bool:
-    return aval.is_static and aval.dtype.is_floating and (aval.size or 0) * aval.dtype.size * slices >= _LEAST
+    return aval.is_static and aval.dtype.is_floating and aval.nbytes * slices >= _LEAST
 
 
 _ALL: tuple[Key, ...] = ((),)
