@@ -237,7 +237,7 @@ class Decompression:
         starts: list[int] = []
         end = entries = 0
         shape = (self.path.size(self.path.targets[i]), self.path.size(self.path.sources[j]))
-        found = [(s, c, _members(c, self.path.size(c.slot), shape[1])) for s, c in self._columns(columns)]
+        found = [(s, c, _members(c, self.path.size(c.slot))) for s, c in self._columns(columns)]
         pieces: list[_Piece] = []
         for t, part in self._groups(rows):
             for s, column, members in found:
@@ -320,36 +320,24 @@ def _rows_within(
     return rows[rows >= 0], outer[rows >= 0], None if part.sign is None else part.sign[rows >= 0]
 
 
-def _members(part: IndexMap, size: int, most: int) -> _Members:
-    """Where elements of a value of `size` elements stand in a source, below `most`, each as often as it does.
+def _members(part: IndexMap, size: int) -> _Members:
+    """Where elements of a value of `size` elements stand in a source, each as often as it does.
 
     The function gives which of them are there (None: all of them), where, and with what signs.
     """
     inner, outer = part.indices(size)
-    if part.sign is None:
-        place = outer
-        if part.inner is not None:
-            place = nowhere(size, most)
-            place[inner] = outer
+    if part.inner is None:
+        return lambda wanted: (None, wanted if part.outer is None else outer[wanted], part.sign)
+    signs, kind = part.sign, numbers(1, len(inner)).dtype
+    counts, order = (x.astype(kind) for x in (np.bincount(inner, minlength=size), np.argsort(inner, kind="stable")))
+    starts = np.cumsum(counts, dtype=kind) - counts
 
-        def found(wanted: np.ndarray) -> tuple[np.ndarray | None, np.ndarray, None]:
-            there = wanted if part.inner is None and part.outer is None else place[wanted]
-            if len(inner) == size:
-                return None, there, None
-            kept = np.flatnonzero(there >= 0)
-            return kept, there[kept], None
-
-        return found
-    signs, counts = part.sign, np.bincount(inner, minlength=size)
-    order = np.argsort(inner, kind="stable").astype(numbers(1, len(inner)).dtype)
-    starts = np.cumsum(counts) - counts
-
-    def signed(wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def members(wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         each, place = ranges(starts[wanted], counts[wanted])
         which = order[place]
-        return each, outer[which], signs[which]
+        return each, outer[which], None if signs is None else signs[which]
 
-    return signed
+    return members
 
 
 def _taken(array: slice | np.ndarray, index: np.ndarray) -> np.ndarray:
