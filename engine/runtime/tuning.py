@@ -71,6 +71,7 @@ class Tuning:
     fold_bytes: int = _about(1 << 20, "bytes", "of a constant that lowering computes", _MEMORY)
     fold_plan_bytes: int = _about(1 << 16, "bytes", "of a constant that a plan keeps", _MEMORY)
     sweep_bytes: int = _about(1 << 28, "bytes", "of one sweep, unless a caller says", _MEMORY)
+    sparse_sweep_bytes: int = _about(1 << 23, "bytes", "of one sweep without contractions for a sparse result", _TRIED)
     release_elements: int = _about(
         1 << 14,
         "elements",

@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -348,26 +349,33 @@ def test_entries_are_where_sorting_would_put_them(name: str, method: str, monkey
 
     at_once = found()
     assert at_once.has_canonical_format and at_once.indices.dtype == at_once.indptr.dtype == np.int32
-    monkeypatch.setattr(decompression, "_interleaved", lambda *_: None)
+    monkeypatch.setattr(decompression, "_AT_ONCE", 100)
     in_turn = found()
     for part in ("data", "indices", "indptr"):
         np.testing.assert_array_equal(getattr(at_once, part), getattr(in_turn, part))
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_stretches_are_put_where_sorting_puts_them(seed: int) -> None:
+def test_pieces_are_put_in_order_a_few_rows_at_a_time(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decompression, "_AT_ONCE", 50)
     rng = np.random.default_rng(seed)
-    step, lines, columns = int(rng.integers(1, 4)), 600, 500
+    rows, columns, expected = int(rng.integers(1, 300)), 400, defaultdict[tuple[int, int], list[int]](list)
     pieces = []
-    for k in range(int(rng.integers(2, 8))):
-        line = np.arange(*np.sort(rng.choice(lines, 2, replace=False)), dtype=np.int32)
-        row = step * line + rng.integers(step, dtype=np.int32)
-        pieces.append((row, (line + rng.integers(8, dtype=np.int32)) % np.int32(columns), line + np.int32(1000 * k)))
-    found = decompression._interleaved([*pieces], (step * lines, columns))
-    assert found is not None or sum(map(len, (row for row, _, _ in pieces))) < 20 * 128
-    expected = decompression._sorted(pieces, (step * lines, columns))
-    for one, other in zip(found or expected, expected, strict=True):
-        np.testing.assert_equal(one, other)
+    for k in range(int(rng.integers(1, 6))):
+        outer = rng.permutation(rows)[: int(rng.integers(rows + 1))] if rng.random() < 0.6 else None
+        row = np.arange(rows) if outer is None else outer
+        column = (row + 7 * k if rng.random() < 0.7 else rng.integers(20, size=len(row))) % columns
+        of = row, column, rng.permutation(1000)[: len(row)] + 1000 * k
+        pieces.append(decompression._Piece(lambda which, of=of: tuple([x[which] for x in of]), len(row), outer))
+        for *place, position in zip(*of, strict=True):
+            expected[tuple(place)].append(position)
+    found = decompression._in_csr_order([], pieces, (rows, columns), 100)
+    assert list(zip(np.repeat(np.arange(rows), np.diff(found.indptr)), found.indices, strict=True)) == sorted(expected)
+    numbers = [[k] for k in found.positions]
+    for k, entry in zip(*(found.more or ((), ())), strict=True):
+        numbers[entry].append(k)
+    assert [sorted(of) for of in numbers] == [sorted(of) for _, of in sorted(expected.items())]
+    assert all(of[1:] == sorted(of[1:]) for of in numbers)
 
 
 def test_an_index_that_only_begins_and_ends_in_place() -> None:

@@ -352,18 +352,10 @@ def test_hessians_in_a_graph_can_be_differentiated() -> None:
         np.testing.assert_allclose(session.run([third, of_values], {u: x}), [[6.0] * 3] * 2)
 
 
-def entries(dense: Any, more: Any = None) -> Scattered:
+def entries(dense: Any) -> Scattered:
     """A block with numbers 1, 2, 3... of a result at the places where `dense` is not zero."""
     found = sparse.csr_array(dense)
-    return Scattered((Result(0, 0),), np.arange(found.nnz), found.indices, found.indptr, found.shape, more)
-
-
-def test_entries_above_the_diagonal_are_those_below() -> None:
-    ((full,),) = symmetrized([[entries(np.ones((2, 2)), (np.array([7, 8, 9]), np.array([1, 2, 2])))]], [[(2, 2)]])
-    assert isinstance(full, Scattered) and full.more is not None
-    assert full.positions.tolist() == [0, 2, 2, 3]
-    # both are the sum of what the one below is the sum of
-    assert full.more[0].tolist() == [8, 8, 9, 9] and full.more[1].tolist() == [1, 2, 1, 2]
+    return Scattered((Result(0, 0),), np.arange(found.nnz), found.indices, found.indptr, found.shape)
 
 
 def test_an_entry_without_another_on_the_other_side_of_the_diagonal() -> None:

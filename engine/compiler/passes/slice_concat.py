@@ -27,8 +27,8 @@ from engine.runtime.tuning import TUNING
 _LEAST = TUNING.slice_concat_elements
 _MOST = TUNING.slice_concat_slices
 _LONG = TUNING.slice_concat_length
-_LOOKED_AT, _PART = 1 << 16, 16
-"""Numbers from which on the first of so many parts is looked at before, which takes no more slices than all do."""
+_AT_ONCE = 1 << 16
+"""Numbers that are looked at at a time: they lie in the processor's caches."""
 
 Move = tuple[int, slice, slice]
 """Which vector, what of it, and where it goes."""
@@ -155,12 +155,35 @@ def _is_vector(aval: Aval) -> bool:
     return aval.is_static and len(aval.shape or ()) == 1
 
 
-def _moves(positions: Any, starts: Any, most: int = _MOST) -> tuple[Move, ...] | None:
+def _moves(positions: Any, starts: Any) -> tuple[Move, ...] | None:
     """The slices that put together what is at the positions in the joined vectors; None if they are too many."""
-    most = min(most, len(positions) // _LONG)
-    part = positions[: len(positions) // _PART]
-    if len(starts) > most or (len(positions) > _LOOKED_AT and _moves(part, starts, most) is None):
-        return None
+    most = min(_MOST, len(positions) // _LONG)
+    moves: list[Move] = []
+    for first in range(0, len(positions), _AT_ONCE):
+        found = _moves_within(positions[first : first + _AT_ONCE], starts, 2 * most)
+        if found is None or len(starts) > most:
+            return None
+        for k, of, place in found:
+            to = slice(place.start + first, place.stop + first, place.step)
+            before = [i for i, m in enumerate(moves) if m[0] == k and _goes_on(m[1], of) and _goes_on(m[2], to)]
+            if before:
+                _, since, origin = moves[before[0]]
+                moves[before[0]] = k, slice(since.start, of.stop, since.step), slice(origin.start, to.stop, origin.step)
+            else:
+                moves.append((k, of, to))
+        if len(moves) > most:
+            return None
+    # sums are added in the order of the vectors
+    return tuple(sorted(moves, key=operator.itemgetter(0)))
+
+
+def _goes_on(one: slice, other: slice) -> bool:
+    """Whether a slice goes on where another ends, which has two numbers at least."""
+    alone = other.stop - other.start == 1
+    return other.start == one.stop - 1 + one.step < other.stop and (alone or other.step == one.step)
+
+
+def _moves_within(positions: Any, starts: Any, most: int) -> list[Move] | None:
     moves: list[Move] = []
     # by the vectors that they are in
     within = np.searchsorted(starts.astype(positions.dtype), positions, "right").astype(np.int8)
@@ -179,7 +202,7 @@ def _moves(positions: Any, starts: Any, most: int = _MOST) -> tuple[Move, ...] |
             if runs is None:
                 return None
             moves += [(k, of, to) for of, to in runs]
-    return tuple(moves)
+    return moves
 
 
 def _times(sources: Any) -> list[Any]:

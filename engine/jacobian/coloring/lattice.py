@@ -18,6 +18,7 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from engine.core.sparsity import numbers
+from engine.jacobian.structure.pattern import ranges
 from engine.runtime.lazy_scipy import sparse
 
 SAMPLE = 128  # rows from which a lattice is proposed
@@ -98,8 +99,7 @@ def _pairs(pattern: sparse.csr_array, rows: np.ndarray) -> np.ndarray:
     starts = pattern.indptr[rows]
     for lag in range(1, int(lengths.max(initial=0))):
         enough = lengths > lag
-        more = lengths[enough] - lag
-        begin = np.repeat(starts[enough] - (np.cumsum(more) - more), more) + np.arange(more.sum())
+        begin = ranges(starts[enough], lengths[enough] - lag)[1]
         first.append(pattern.indices[begin])
         second.append(pattern.indices[begin + lag])
     if not first:

@@ -48,21 +48,24 @@ def _mirrored(block: Block) -> object:
     rows, kind = np.repeat(numbers(len(block.indptr) - 1), np.diff(block.indptr)), block.indptr.dtype
 
     def kept(which: np.ndarray) -> sparse.csr_array:
-        """The numbers of some entries, counted from 1."""
+        """The numbers of some entries."""
         ends = np.append(kind.type(0), np.cumsum(which, dtype=kind))[block.indptr]
-        return sparse.csr_array((np.flatnonzero(which).astype(kind) + 1, block.indices[which], ends), shape=block.shape)
+        return sparse.csr_array((np.flatnonzero(which).astype(kind), block.indices[which], ends), shape=block.shape)
 
     # the pattern is the lower triangle's, too: what has no mirror image there is zero but for rounding
-    whole = sparse.csr_array(kept(rows >= block.indices) + kept(rows > block.indices).T.tocsr())
-    whole.sort_indices()
-    return dataclasses.replace(block.reordered(whole.data - 1), indices=whole.indices, indptr=whole.indptr)
+    lower, upper = kept(rows >= block.indices), kept(rows > block.indices).T.tocsr()
+    del rows
+    whole = sparse.hstack([lower, upper], format="csr")
+    del lower, upper
+    size, indices = block.shape[1], whole.indices
+    np.subtract(indices, indices.dtype.type(size), out=indices, where=indices >= size)
+    return dataclasses.replace(block.reordered(whole.data), indices=indices, indptr=whole.indptr)
 
 
 def _transposed(block: Block, shape: tuple[int, int]) -> object:
     if not isinstance(block, Scattered):
         return None if block is None else Transposed(block)
     entries = sparse.csr_array((np.arange(block.nnz), block.indices, block.indptr), shape=shape)
-    turned = sparse.csr_array(entries.T.tocsr())
-    turned.sort_indices()
+    turned = entries.T.tocsr()
     moved = block.reordered(turned.data)
     return dataclasses.replace(moved, indices=turned.indices, indptr=turned.indptr, shape=shape[::-1])

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,12 +20,12 @@ import numpy as np
 from engine.core.sparsity import counts_up, nowhere, numbers
 from engine.jacobian.planning.direction import Group, PlannedSweep
 from engine.jacobian.structure.path import Path
-from engine.jacobian.structure.pattern import Pattern
+from engine.jacobian.structure.pattern import Pattern, ranges
 from engine.jacobian.structure.peeling import IndexMap
 from engine.runtime.lazy_scipy import sparse
 
-_STRETCH = 128
-"""Entries in a row's stretch, on average, from which on they are put in their places stretch by stretch."""
+_AT_ONCE = 1 << 17
+"""Entries that are put in order at a time: they lie in the processor's caches."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class Decompression:
         columns = [p for p in self.columns if p.of == j]
         shape = self.path.size(self.path.targets[i]), self.path.size(self.path.sources[j])
         if 0 in shape and self.path.targets[i] in self.path.live:
-            return _in_csr_order([], [(numbers(0), numbers(0), numbers(0))], shape)
+            return _in_csr_order([], [], shape, 0)
         if all(self.patterns[t][s].is_zero for t, _ in self._groups(rows) for s, _ in self._columns(columns)):
             return None
         return (None if sparse_only else self._whole_columns(rows, columns, i, j)) or self._scattered(
@@ -235,30 +235,27 @@ class Decompression:
     def _scattered(self, rows: Sequence[IndexMap], columns: Sequence[IndexMap], i: int, j: int) -> Scattered:
         results: list[Result] = []
         starts: list[int] = []
-        end = 0
+        end = entries = 0
         shape = (self.path.size(self.path.targets[i]), self.path.size(self.path.sources[j]))
-        pieces: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        found = [(s, c, _members(c, self.path.size(c.slot))) for s, c in self._columns(columns)]
+        pieces: list[_Piece] = []
         for t, part in self._groups(rows):
-            for s, column in self._columns(columns):
+            for s, column, members in found:
                 if self.patterns[t][s].is_zero:
                     continue
                 number, one = self._sweep_of(t, s)
                 read = self.sources[s].slot if one.direction == "reverse" else self.targets[t].slot
-                row, col, position, negated = self._entries(t, s, part, column, one)
-                signs = (False,) if negated is None or not negated.any() else (False, True)
-                signed = [Result(number, one.reads.index(read), sign) for sign in signs]
+                apart = part.sign is not None and len(np.unique(np.append(part.sign, column.sign))) > 1
+                signs = (False, True) if apart else (False,)
+                signed = [Result(number, one.reads.index(read), negated) for negated in signs]
                 for result in signed:
                     if result not in results:
                         results.append(result)
                         starts.append(end)
                         end += one.count * self.path.size(read)
-                first, last = starts[results.index(signed[0])], starts[results.index(signed[-1])]
-                if first:
-                    position += first
-                if last != first:
-                    position[negated] += last - first
-                pieces.append((row, col, position))
-        return _in_csr_order(results, pieces, shape)
+                pieces.append(self._piece(t, s, part, members, one, [starts[results.index(r)] for r in signed]))
+                entries += self.patterns[t][s].nnz
+        return _in_csr_order(results, pieces, shape, entries)
 
     def _groups(self, rows: Sequence[IndexMap]) -> Iterator[tuple[int, IndexMap]]:
         return ((t, part) for part in rows for t, group in enumerate(self.targets) if group.slot == part.slot)
@@ -266,44 +263,43 @@ class Decompression:
     def _columns(self, columns: Sequence[IndexMap]) -> Iterator[tuple[int, IndexMap]]:
         return ((s, part) for part in columns for s, group in enumerate(self.sources) if group.slot == part.slot)
 
-    def _entries(
-        self, t: int, s: int, part: IndexMap, column: IndexMap, one: PlannedSweep
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
-        """Row, column and position in the pass's result of every entry of two groups within two parts.
+    def _piece(
+        self, t: int, s: int, part: IndexMap, members: _Members, one: PlannedSweep, starts: Sequence[int]
+    ) -> _Piece:
+        """The entries of two groups within two parts.
 
-        And which of them are to be subtracted; None for none.
+        `starts` says where the pass's result begins among all numbers, and where that times -1 does.
         """
-        target, source = self.targets[t], self.sources[s]
+        target, source, pattern = self.targets[t], self.sources[s], self.patterns[t][s]
         sizes = self.path.size(target.slot), self.path.size(source.slot)
         rows, outer, sign = _rows_within(target, part, sizes[0])
-        chosen, in_source = _entries_of(self.patterns[t][s], rows)
-        in_target = chosen if rows is None else rows[chosen]
-        outer_row = chosen if outer is None else outer[chosen]
-        row = in_target if target.index is None else target.index[in_target]
-        col = in_source if source.index is None else source.index[in_source]
-        # the numbers that a seed gives are those of the other end
-        seed, size, number = (in_target, sizes[1], col) if one.direction == "reverse" else (in_source, sizes[0], row)
-        position = number.astype(numbers(1, self._numbers).dtype)
-        if one.count > 1:
-            seed = (seed if one.colors is None else one.colors[seed]).astype(position.dtype)
-            seed *= size
-            position += seed
-        if column.inner is None:
-            assert sign is None
-            return outer_row, col if column.outer is None else column.outer[col], position, None
-        if sign is not None and column.sign is not None:
-            each, which = members(column.inner, sizes[1], col)
-            _, place_of = column.indices(sizes[1])
-            negated = sign[chosen[each]] != column.sign[which]
-            return outer_row[each], place_of[which], position[each], negated
-        inner, place_of = column.indices(sizes[1])
-        place = nowhere(sizes[1], self.path.size(self.path.sources[column.of]))
-        place[inner] = place_of
-        outer_col = place[col]
-        if len(inner) == sizes[1]:
-            return outer_row, outer_col, position, None
-        kept = outer_col >= 0
-        return outer_row[kept], outer_col[kept], position[kept], None
+        kind = numbers(1, self._numbers).dtype
+
+        def entries(which: slice | np.ndarray) -> Entries:
+            of = which if rows is None else rows[which]
+            chosen, in_source = pattern.entries(of)
+            in_target = _taken(of, chosen)
+            row = in_target if target.index is None else target.index[in_target]
+            col = in_source if source.index is None else source.index[in_source]
+            # the numbers that a seed gives are those of the other end
+            seed, size, number = (
+                (in_target, sizes[1], col) if one.direction == "reverse" else (in_source, sizes[0], row)
+            )
+            position = number.astype(kind)
+            position += kind.type(starts[0])
+            if one.count > 1:
+                seed = (seed if one.colors is None else one.colors[seed]).astype(kind)
+                seed *= kind.type(size)
+                position += seed
+            each, place, other = members(col)
+            if each is not None:
+                chosen, position = chosen[each], position[each]
+            at = _taken(which, chosen)
+            if len(starts) > 1:
+                position[sign[at] != other] += kind.type(starts[1] - starts[0])
+            return at if outer is None else outer[at], place, position
+
+        return _Piece(entries, pattern.shape[0] if rows is None else len(rows), outer)
 
 
 def _rows_within(
@@ -318,144 +314,144 @@ def _rows_within(
     inner, outer = part.indices(size)
     if group.index is None:
         return inner, outer, part.sign
-    place = np.full(size, -1)
-    place[group.index] = np.arange(len(group.index))
+    place = nowhere(size, size)
+    place[group.index] = numbers(len(group.index))
     rows = place[inner]
     return rows[rows >= 0], outer[rows >= 0], None if part.sign is None else part.sign[rows >= 0]
 
 
-def members(index: np.ndarray, size: int, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each of the numbers `wanted`, below `size`, where it stands in `index`: which of them, and the position."""
-    order, counts = np.argsort(index, kind="stable"), np.bincount(index, minlength=size)
-    starts = np.cumsum(counts) - counts
-    return np.repeat(np.arange(len(wanted)), counts[wanted]), order[_ranges(starts[wanted], counts[wanted])]
+def _members(part: IndexMap, size: int) -> _Members:
+    """Where elements of a value of `size` elements stand in a source, each as often as it does.
+
+    The function gives which of them are there (None: all of them), where, and with what signs.
+    """
+    inner, outer = part.indices(size)
+    if part.inner is None:
+        return lambda wanted: (None, wanted if part.outer is None else outer[wanted], part.sign)
+    signs, kind = part.sign, numbers(1, len(inner)).dtype
+    counts, order = (x.astype(kind) for x in (np.bincount(inner, minlength=size), np.argsort(inner, kind="stable")))
+    starts = np.cumsum(counts, dtype=kind) - counts
+
+    def members(wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        each, place = ranges(starts[wanted], counts[wanted])
+        which = order[place]
+        return each, outer[which], None if signs is None else signs[which]
+
+    return members
 
 
-def _entries_of(pattern: Pattern, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """The entries of the given rows: which of them, and the column."""
-    if rows is None:
-        return pattern.entries()
-    matrix = pattern.to_csr()
-    counts = np.diff(matrix.indptr)[rows]
-    return np.repeat(np.arange(len(rows)), counts), matrix.indices[_ranges(matrix.indptr[:-1][rows], counts)]
+def _taken(array: slice | np.ndarray, index: np.ndarray) -> np.ndarray:
+    """The elements of an array, or of the numbers in a slice, at an index."""
+    if isinstance(array, slice):
+        return index + index.dtype.type(array.start) if array.start else index
+    return array if len(index) == len(array) and counts_up(index) else array[index]
 
 
-def _ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """``starts[i], starts[i] + 1, ...`` (counts[i] of them), for each i in turn."""
-    ends = np.cumsum(counts)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total) + np.repeat(starts - (ends - counts), counts)
+Entries = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Row, column, and position."""
+_Members = Callable[[np.ndarray], tuple[np.ndarray | None, np.ndarray, np.ndarray | None]]
 
 
-def _ascending(numbers: np.ndarray, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    order = np.argsort(numbers, kind="stable")
-    return numbers[order], entries[order]
+class _Piece:
+    """``entries(which)``: those of some of `count` rows, which are the block's rows `outer`; None: 0, 1, 2..."""
+
+    def __init__(self, entries: Callable[[slice | np.ndarray], Entries], count: int, outer: np.ndarray | None) -> None:
+        self.entries, self._count, self._ends, self._order = entries, count, outer, None
+        if outer is not None and (outer[1:] < outer[:-1]).any():
+            self._order = np.argsort(outer, kind="stable").astype(outer.dtype)
+            self._ends = outer[self._order]
+
+    def between(self, first: int, last: int) -> Entries:
+        """The entries of some of the block's rows."""
+        if self._ends is None:
+            return self.entries(slice(min(first, self._count), min(last, self._count)))
+        a, b = np.searchsorted(self._ends, np.array([first, last], self._ends.dtype)).tolist()
+        return self.entries(slice(a, b) if self._order is None else self._order[a:b])
+
+    def shift(self) -> int:
+        """How far the first entry lies right of the diagonal."""
+        first, last = 0, 1
+        while first < self._count:
+            row, column, _ = self.entries(slice(first, min(last, self._count)))
+            if len(row):
+                return int(column[0]) - int(row[0])
+            first, last = last, 4 * last
+        return 0
 
 
-Pieces = list[tuple[np.ndarray, np.ndarray, np.ndarray]]
-"""Row, column, and position of entries."""
-Placed = tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, int], tuple[np.ndarray, np.ndarray] | None]
-"""The arrays and the shape of a `Scattered`."""
-
-
-def _in_csr_order(results: Sequence[Result], pieces: Pieces, shape: tuple[int, int]) -> Scattered:
-    """A scatter of numbers that stand at each position to a row and a column."""
+def _in_csr_order(results: Sequence[Result], pieces: list[_Piece], shape: tuple[int, int], entries: int) -> Scattered:
+    """A scatter of numbers that stand at each position to a row and a column, of which there are about so many."""
     # those further left first: then nothing is left to be sorted, mostly
-    pieces.sort(key=lambda piece: int(piece[1][0]) - int(piece[0][0]) if len(piece[0]) else 0)
-    return Scattered(tuple(results), *(_interleaved(pieces, shape) or _sorted(pieces, shape)))
+    pieces.sort(key=_Piece.shift)
+    position, column = np.empty(entries, np.int32), np.empty(entries, np.int32)
+    ends, more, count = [np.zeros(1, np.int32)], [], 0
+    step = max(1, _AT_ONCE * shape[0] // max(entries, 1))
+    for first in range(0, shape[0], step):
+        rows = min(step, shape[0] - first)
+        found = [piece.between(first, first + rows) for piece in pieces]
+        places, columns, here, further = _ordered([of for of in found if len(of[0])], first, rows, shape[1])
+        if further is not None:
+            more.append((further[0], further[1] + numbers(1, count + len(columns)).dtype.type(count)))
+        position, column = _appended(position, count, places), _appended(column, count, columns)
+        count += len(columns)
+        ends.append(here + numbers(1, count).dtype.type(count - len(columns)))
+    kind = numbers(1, max(count, *shape)).dtype
+    for whole in position, column:
+        whole.resize(count, refcheck=False)
+    return Scattered(
+        tuple(results),
+        position,
+        column.astype(kind, copy=False),
+        np.concatenate(ends).astype(kind, copy=False),
+        shape,
+        _ascending(*map(np.concatenate, zip(*more, strict=True))) if more else None,
+    )
 
 
-def _sorted(pieces: Pieces, shape: tuple[int, int]) -> Placed:
-    """Any entries."""
-    row, column, position = (of[0] if len(of) == 1 else np.concatenate(of) for of in zip(*pieces, strict=True))
-    pieces.clear()
-    kind = numbers(1, max(len(row), *shape)).dtype
-    entries = sparse.coo_array((position, tuple([x.astype(kind, copy=False) for x in (row, column)])), shape=shape)
+def _ascending(positions: np.ndarray, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if positions.itemsize + entries.itemsize > 8:
+        order = np.lexsort((entries, positions))
+        return positions[order], entries[order]
+    # sorting one array in place takes the least time and memory
+    both = positions.astype(np.int64) << 32
+    both |= entries
+    both.sort()
+    return (both >> 32).astype(np.int32), both.astype(np.int32)
+
+
+def _appended(whole: np.ndarray, count: int, part: np.ndarray) -> np.ndarray:
+    """An array, of which the first elements are in use, with a part behind these; a larger one if need be."""
+    if part.dtype.itemsize > whole.itemsize:
+        whole = whole.astype(part.dtype)
+    if count + len(part) > len(whole):
+        whole.resize(count + count // 4 + len(part), refcheck=False)
+    whole[count : count + len(part)] = part
+    return whole
+
+
+def _ordered(
+    pieces: list[Entries], first: int, rows: int, columns: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray] | None]:
+    """Positions and columns of the entries of some rows, where these end, and positions of what is added to which."""
+    if pieces and all(len(row) == rows and row[0] == first and counts_up(row - row[0]) for row, _, _ in pieces):
+        by_column = sorted(pieces, key=lambda piece: int(piece[1][0]))
+        if all(bool((a[1] < b[1]).all()) for a, b in itertools.pairwise(by_column)):
+            # an entry of each in every row
+            places, indices = (np.stack([piece[k] for piece in by_column], axis=1).ravel() for k in (2, 1))
+            return places, indices, numbers(rows, 1) * np.int32(len(pieces)), None
+    row, column, position = map(np.concatenate, zip(*(pieces or [(numbers(0),) * 3]), strict=True))
+    kind = numbers(1, max(len(row), rows, columns)).dtype
+    entries = sparse.coo_array((position, ((row - first).astype(kind), column.astype(kind))), shape=(rows, columns))
     # or SciPy would add up the positions of entries that fall together
     entries.has_canonical_format = True
-    del row, column, position
     whole = entries.tocsr()
-    del entries
     whole.sort_indices()
-    position, ends = whole.data, whole.indptr
+    places, indices, ends = whole.data, whole.indices, whole.indptr
     if whole.has_canonical_format:
-        return position, whole.indices, ends, shape, None
+        return places, indices, ends[1:], None
     # some entries are sums
-    new = np.append(True, whole.indices[1:] != whole.indices[:-1])
+    new = np.append(True, indices[1:] != indices[:-1])
     new[ends[:-1][np.diff(ends) > 0]] = True
-    columns, number = whole.indices[new], np.cumsum(new, dtype=kind)
-    del whole
-    ends, number = np.where(ends > 0, number[ends - 1], kind.type(0)), number[~new] - kind.type(1)
-    further, position = position[~new], position[new]
-    del new
-    return position, columns, ends, shape, _ascending(further, number)
-
-
-def _interleaved(pieces: Pieces, shape: tuple[int, int]) -> Placed | None:
-    """Entries whose rows and columns go on by equal steps, over long stretches; None if some do not.
-
-    The rows of all have one step. A line is so many rows: a stretch has an entry in each of its lines.
-    """
-    pieces = [piece for piece in pieces if len(piece[0])]
-    steps = {1 if counts_up(row) else int(np.diff(row).min()) for row, _, _ in pieces if len(row) > 1}
-    if len(steps) != 1 or min(steps) < 1:
-        return None
-    (step,) = steps
-    entries = sum([len(row) for row, _, _ in pieces])
-    changes: dict[int, dict[int, int | None]] = {0: {}, -(-shape[0] // step): {}}
-    most = entries // _STRETCH
-    for k, (row, column, _) in enumerate(pieces):
-        starts = _stretches(row, column, step)
-        most -= len(starts)
-        if most < 0 or (row[starts] % step != row[0] % step).any():
-            return None
-        for a, b in itertools.pairwise([*starts, len(row)]):
-            first = int(row[a]) // step
-            changes.setdefault(first, {})[k] = a - first
-            changes.setdefault(first + b - a, {}).setdefault(k, None)
-    kind = numbers(1, max(entries, shape[1])).dtype
-    places, columns = np.empty(entries, pieces[0][2].dtype), np.empty(entries, kind)
-    more: list[tuple[np.ndarray, np.ndarray]] = []
-    counts, lengths, base = [], [], 0
-    offsets: dict[int, int | None] = {}
-    for first, last in itertools.pairwise(sorted(changes)):
-        offsets.update(changes[first])
-        count, here = last - first, []
-        for k, at in offsets.items():
-            if at is not None:
-                row, column, position = pieces[k]
-                of = slice(first + at, last + at)
-                here.append((int(row[0]) % step, int(column[of][0]), int(column[of][-1]), k, of))
-        here.sort(key=lambda piece: piece[:4])
-        width = len({piece[:2] for piece in here})
-        block, place = (whole[base : base + width * count].reshape(count, width) for whole in (columns, places))
-        n, before, per_row = -1, (-1, 0, 0), [0] * step
-        for residue, left, right, k, of in here:
-            _, column, position = pieces[k]
-            if (residue, left, right) == before:
-                more.append((position[of], np.arange(base + n, base + width * count, width, dtype=kind)))
-                continue
-            if residue == before[0] and (left <= before[1] or right <= before[2]):
-                return None
-            n += 1
-            block[:, n], place[:, n] = column[of], position[of]
-            per_row[residue] += 1
-            before = residue, left, right
-        counts.append(per_row)
-        lengths.append(count)
-        base += width * count
-    ends = np.append(kind.type(0), np.cumsum(np.repeat(np.array(counts, kind), lengths, axis=0), dtype=kind))
-    further = _ascending(*map(np.concatenate, zip(*more, strict=True))) if more else None
-    columns, places = (whole[:base] if base == entries else whole[:base].copy() for whole in (columns, places))
-    return places, columns, ends[: shape[0] + 1], shape, further
-
-
-def _stretches(row: np.ndarray, column: np.ndarray, step: int) -> list[int]:
-    """At which entries stretches start in which rows go on by a step, and columns by theirs."""
-    jumps = np.zeros(len(row) - 1, bool)
-    if not counts_up(row):
-        jumps |= row[1:] - row[:-1] != step
-    if len(column) > 1 and not counts_up(column):
-        steps = column[1:] - column[:-1]
-        jumps |= steps != np.median(steps[:: len(steps) // 9 + 1])
-    return [0, *(np.flatnonzero(jumps) + 1).tolist()]
+    number = np.cumsum(new, dtype=kind)
+    more = places[~new], number[~new] - kind.type(1)
+    return places[new], indices[new], np.where(ends > 0, number[ends - 1], kind.type(0))[1:], more

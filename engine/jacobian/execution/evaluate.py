@@ -17,7 +17,7 @@ import engine.numpy_api.operators  # noqa: F401  (rules use Python's operators o
 from engine.core.batching import batch_level, unbatch
 from engine.core.op import Node
 from engine.core.operands import Operand
-from engine.core.sparsity import Sites
+from engine.core.sparsity import Sites, counts_up, numbers
 from engine.core.trace import Symbol
 from engine.core.value import dtype_of, known_shape
 from engine.derivatives.forward import forward
@@ -344,7 +344,7 @@ def _entries(block: Scattered, results: Sequence[Sequence[Any]]) -> Operand:
 
 def _gathered(joined: Any, positions: np.ndarray) -> Operand:
     size = joined.shape[0]
-    if len(positions) == size and bool((positions == np.arange(size)).all()):
+    if len(positions) == size and counts_up(positions):
         return joined
     axes = _transposed(positions, size)
     if axes is not None:
@@ -361,8 +361,11 @@ def _transposed(positions: np.ndarray, size: int) -> tuple[tuple[int, ...], tupl
     steps: list[tuple[int, int]] = []
     rest = positions if len(positions) == size else positions[:0]
     while len(rest) > 1 and len(steps) < _AXES:
-        step = int(rest[1] - rest[0])
-        ends = np.flatnonzero(np.diff(rest) != step)
+        step, count = int(rest[1] - rest[0]), 2
+        # most stretches are short
+        while count < len(rest) and (np.diff(rest[count - 2 : 4 * count]) == step).all():
+            count *= 4
+        ends = np.flatnonzero(np.diff(rest[: 4 * count]) != step)
         steps.append((step, int(ends[0]) + 1 if len(ends) else len(rest)))
         rest = rest[:: steps[-1][1]]
     if len(rest) != 1 or math.prod(d for _, d in steps) != size or size // max(d for _, d in steps) <= _SLICES:
@@ -370,11 +373,12 @@ def _transposed(positions: np.ndarray, size: int) -> tuple[tuple[int, ...], tupl
     steps.reverse()
     along = sorted(range(len(steps)), key=lambda k: -steps[k][0])
     dims, order = tuple([steps[k][1] for k in along]), tuple(np.argsort(along).tolist())
-    whole = np.arange(size).reshape(dims).transpose(order).ravel()
+    whole = numbers(size).reshape(dims).transpose(order).ravel()
     return (dims, order) if np.array_equal(whole, positions) else None
 
 
 def _distinct(positions: np.ndarray, size: int) -> bool:
     met = np.zeros(size, bool)
-    met[positions] = True
+    for first in range(0, len(positions), _SMALL):
+        met[positions[first : first + _SMALL]] = True
     return int(np.count_nonzero(met)) == len(positions)

@@ -11,6 +11,7 @@ from engine.core.aval import format_shape
 from engine.core.dtypes import DType
 from engine.core.op import Node
 from engine.core.value import aval_of, dtype_of, shape_of
+from engine.derivatives.linearity import has_users_rule
 from engine.jacobian.coloring.symmetric import Mirrored, Transposed
 from engine.jacobian.execution.decompression import Beside, Scattered, Stacked, Whole
 from engine.jacobian.planning.direction import PlannedSweep
@@ -60,7 +61,7 @@ def chunks_for(
         chunk = one.count
         # seeds that share elements may become constants of the program
         kept = 0 if one.colors is None else chunk * _bytes(path, one.group.slot)
-        budget = SWEEP_BYTES if max_bytes is None else max(max_bytes - held, 0)
+        budget = _budget(nodes, values_only) if max_bytes is None else max(max_bytes - held, 0)
         room = budget if max_bytes is None else min(budget, max(budget - placing, 0) + chunk * per_seed)
         if not one.chain and chunk * per_seed + kept > room:
             # the seeds of a chunk, and its rows before they are put with the others, have memory of their own
@@ -72,6 +73,15 @@ def chunks_for(
         sweep = chain_bytes(path, nodes, one) if one.chain else chunk * per_seed
         most = max(most, sweep + held, placing + held)
     return chunks, most
+
+
+def _budget(nodes: Sequence[Node], values_only: bool) -> int:
+    """How much memory one sweep may take if the caller says nothing.
+
+    Sparse results want little of it. Few seeds at a time are quicker, too, but may give other bits in contractions.
+    """
+    few = values_only and not any(n.op.kind == "multilinear" or has_users_rule(n.op) for n in nodes)
+    return TUNING.sparse_sweep_bytes if few else SWEEP_BYTES
 
 
 def check_room(path: Path, entries: Sequence[Sequence[int]], values_only: bool, symmetric: bool) -> None:

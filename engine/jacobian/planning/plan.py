@@ -226,9 +226,12 @@ def _made(path: Path, options: Options, sparsity: Any) -> Plan:
     rule = not_linear(path.nodes, options.mode == "forward")
     if rule is not None:
         options = with_single_rows(options, sparsity, rule)
-    choices = _choices(path, options, sparsity, complex_ends, rule is not None)
-    plan = _planned(path, options, sparsity, next(choices), complex_ends)
-    limit = options.max_bytes
+    choices, limit = _choices(path, options, sparsity, complex_ends, rule is not None), options.max_bytes
+    choice = next(choices)
+    if limit is None:
+        # the patterns of the others take much memory
+        choices.close()
+    plan = _planned(path, options, sparsity, choice, complex_ends)
     if limit is None or plan.facts["bytes"] <= limit:
         return plan
     # others are slower, and may take less
@@ -249,10 +252,10 @@ def _made(path: Path, options: Options, sparsity: Any) -> Plan:
 
 
 class _Choice(NamedTuple):
-    """A candidate, the others that were looked at, and the blocks where sweeps alone do not say them."""
+    """A candidate, all that were looked at in words, and the blocks where sweeps alone do not say them."""
 
     best: _Candidate
-    candidates: list[_Candidate]
+    candidates: str
     blocks: list[list[Any]] | None = None
 
 
@@ -269,8 +272,8 @@ def _choices(path: Path, options: Options, sparsity: Any, complex_ends: bool, si
         both = symmetric_plan(path, whole.patterns, lambda j, n: whole.assignment.seconds("forward", [j], n), best.time)
         if both is not None:
             whole = dataclasses.replace(whole, sweeps=both.sweeps, time=both.time, why="entries read at either place")
-            yield _Choice(whole, [*candidates, whole], both.blocks)
-    yield _Choice(best, candidates)
+            yield _Choice(whole, _described([*candidates, whole]), both.blocks)
+    yield _Choice(best, _described(candidates))
     # products over cuts cannot be made in chunks, and the other direction may hold less at a time
     either = options.mode == "auto" and not complex_ends
     for one in dict.fromkeys((mode, "forward", "reverse") if either else (mode,)):
@@ -278,7 +281,11 @@ def _choices(path: Path, options: Options, sparsity: Any, complex_ends: bool, si
         for candidate in candidates:
             candidate.decide()
         for candidate in sorted(candidates, key=lambda c: held_bytes(path, c.sweeps)):
-            yield _Choice(candidate, candidates)
+            yield _Choice(candidate, _described(candidates))
+
+
+def _described(candidates: Sequence[_Candidate]) -> str:
+    return ", ".join(map(str, candidates))
 
 
 def _planned(path: Path, options: Options, sparsity: Any, choice: _Choice, complex_ends: bool) -> Plan:
@@ -291,6 +298,10 @@ def _planned(path: Path, options: Options, sparsity: Any, choice: _Choice, compl
         )
         m, n = range(len(path.targets)), range(len(path.sources))
         blocks = [[decompression.block(i, j, options.values_only) for j in n] for i in m]
+        if options.max_bytes is None:
+            # nobody asks for them again, and they take as much memory as the blocks
+            best.patterns.clear()
+            del decompression
         if options.symmetric and not complex_ends:
             blocks = symmetrized(blocks, shapes)
     left = {id(node) for node in best.nodes}
@@ -300,7 +311,7 @@ def _planned(path: Path, options: Options, sparsity: Any, choice: _Choice, compl
             break
     facts = {
         "why": best.why,
-        "candidates": ", ".join(map(str, candidates)),
+        "candidates": candidates,
         "flops": sum(p.flops(path, best.nodes) for p in best.sweeps),
         "bytes": peak,
         "predicted seconds": best.time,

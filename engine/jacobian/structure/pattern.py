@@ -157,18 +157,9 @@ class Pattern:
 
     def to_csr(self) -> sparse.csr_array:
         """As a `scipy.sparse.csr_array` of bools, its columns ascending in each row."""
-        rows, columns = self.shape
-        if self._table is not None:
-            return _csr(self.entries()[1], np.concatenate([[0], np.cumsum(self.counts(0))]), self.shape)
-        if self.form == "csr":
+        if self.form == "csr" and self._table is None:
             return self._csr
-        if self.form == "map":
-            there = self.index >= 0
-            counts = np.concatenate([[0], np.cumsum(there)])
-            return _csr(self.index[there], counts, self.shape)
-        if self.is_zero:
-            return _csr(np.zeros(0, np.int64), np.zeros(rows + 1, np.int64), self.shape)
-        return _csr(np.tile(np.arange(columns), rows), np.arange(rows + 1) * columns, self.shape)
+        return _csr(self.entries()[1], np.append(0, np.cumsum(self.counts(0))), self.shape)
 
     def to_table(self) -> np.ndarray:
         """As a matrix of bools."""
@@ -179,23 +170,36 @@ class Pattern:
             table[self.entries()] = True
         return table
 
-    def entries(self) -> tuple[np.ndarray, np.ndarray]:
-        """The row and the column of each entry."""
-        if self._table is not None:
+    def entries(self, of: slice | np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The row and the column of each entry. Of rows in a slice, or with some numbers: which of these it is."""
+        count, width = self.shape
+        if self._table is not None and of is None:
             ends = zip(np.nonzero(self._table), self._table.shape, strict=True)
             rows, columns = (_repeated(index, self._times, size) for index, size in ends)
             return rows, columns
+        of = slice(0, count) if of is None else of
+        count = of.stop - of.start if isinstance(of, slice) else len(of)
+        given = numbers(count, of.start) if isinstance(of, slice) else of
         if self.form == "map":
-            index = self.index
+            index = given if self._index is None else self._index[of]
             there = index >= 0
-            rows = numbers(len(index))
+            rows = numbers(count)
             return (rows, index) if there.all() else (rows[there], index[there])
-        count, width = self.shape
-        rows, columns = numbers(count), numbers(width)
-        if self.is_dense:
-            return np.repeat(rows, width), np.tile(columns, count)
-        matrix = self.to_csr()
-        return np.repeat(rows, np.diff(matrix.indptr)), matrix.indices
+        if self.form != "csr":
+            width *= self.is_dense
+            return np.repeat(numbers(count), width), np.tile(numbers(width), count)
+        if self._table is not None:
+            counts = np.count_nonzero(self._table, axis=1)
+            block, row = np.divmod(given, len(counts))
+            which, place = ranges((np.cumsum(counts) - counts)[row], counts[row])
+            return which, np.nonzero(self._table)[1][place] + block[which] * self._table.shape[1]
+        ends, columns = self._csr.indptr, self._csr.indices
+        if isinstance(of, slice):
+            return np.repeat(numbers(count), np.diff(ends[of.start : of.stop + 1])), columns[
+                ends[of.start] : ends[of.stop]
+            ]
+        which, place = ranges(ends[of], ends[of + 1] - ends[of])
+        return which, columns[place]
 
     def __repr__(self) -> str:
         return f"<Pattern {self.shape[0]} x {self.shape[1]} {self.form}, {self.nnz} entries>"
@@ -256,30 +260,17 @@ class Pattern:
         return self._rows_of_csr(index)
 
     def _rows_of_csr(self, index: Any) -> Pattern:
-        rows, columns = self.shape
+        shape = len(index), self.shape[1]
         # one more row, empty, which -1 refers to
         lengths = np.append(self.counts(0), 0)[index]
-        if too_full(int(lengths.sum()), len(index), columns):
-            return Pattern.dense(len(index), columns)
+        if too_full(int(lengths.sum()), *shape):
+            return Pattern.dense(*shape)
         for times, (table,) in repetitions([self], len(index)):
             first = _first_of(index, times, len(table))
             if first is not None:
                 return Pattern.table(table[first] & (first >= 0)[:, None], times)
-        if self._table is not None:
-            height, width = self._table.shape
-            line, place = np.nonzero(self._table[index % height] & (index >= 0)[:, None])
-            found = _csr(place + index[line] // height * width, np.append(0, np.cumsum(lengths)), (len(index), columns))
-            return Pattern.csr(found)
-        if self.is_dense:
-            counts = np.concatenate([[0], np.cumsum(lengths)])
-            full = np.tile(np.arange(columns), int(np.count_nonzero(lengths)))
-            return Pattern.csr(_csr(full, counts, (len(index), columns)))
-        matrix = self.to_csr()
-        if index.min(initial=0) < 0:
-            ends = np.append(matrix.indptr, matrix.indptr[-1])
-            matrix = _csr(matrix.indices, ends, (rows + 1, columns))
-            index = np.where(index < 0, rows, index)
-        return Pattern.csr(matrix[index])
+        columns = self.entries(index[index >= 0])[1]
+        return Pattern.csr(_csr(columns, np.append(0, np.cumsum(lengths)), shape))
 
     def merged(self, labels: Labels, count: int) -> Pattern:
         """The union of the rows of each label, for the labels from 0 to ``count - 1``; rows labeled -1 are left out.
@@ -370,6 +361,13 @@ def repetitions(patterns: Sequence[Pattern], *lengths: int) -> Iterator[tuple[in
             blocks = [b for b in found if b is not None]
             if len(blocks) == len(patterns):
                 yield times, blocks
+
+
+def ranges(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``starts[i], starts[i] + 1, ...`` (counts[i] of them), for each i in turn: each number's i, and the number."""
+    which = np.repeat(numbers(len(counts)), counts)
+    ends = np.cumsum(counts)
+    return which, numbers(len(which)) + (starts - (ends - counts))[which]
 
 
 def _repeated(first: np.ndarray, times: int, step: int) -> np.ndarray:
