@@ -293,7 +293,7 @@ def _all_points(texts: list[bytes], codec: str, errors: str, replacement: int) -
 
 
 def rows_of(values: Any, lengths: Any, shape: tuple[int, ...]) -> RaggedTensor:
-    """What the elements of a tensor of a shape became: rows of these lengths."""
+    """Rows of these lengths, one for each element of a tensor of a shape."""
     made = RaggedTensor(values, np.cumsum([0, *lengths]))
     for axis in range(len(shape) - 1, 0, -1):
         made = RaggedTensor(made, np.arange(math.prod(shape[:axis]) + 1) * shape[axis])

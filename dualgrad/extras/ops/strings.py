@@ -146,7 +146,7 @@ def substr_op(strings: list[bytes], pos: np.ndarray, count: np.ndarray, *, unit:
 
 @_elementwise("RegexReplace", string)
 def regex_replace_op(texts: list[bytes], *, pattern: bytes, rewrite: bytes, replace_global: bool) -> Iterable[bytes]:
-    """What matches a pattern, replaced."""
+    """Strings in which a pattern is replaced."""
     template = re.sub(rb"\\(\d)", rb"\\g<\1>", rewrite)
     replaced = matcher("regex_replace", pattern, texts, True).sub
     return map(replaced, repeat(template), texts, repeat(0 if replace_global else 1))
