@@ -468,6 +468,8 @@ from tape_api.legacy.version1 import assign_sub as assign_sub
 from tape_api.legacy.version1 import enable_eager_execution as enable_eager_execution
 from tape_api.legacy.version1 import multinomial as multinomial
 from tape_api.ragged import RaggedTensor as RaggedTensor
+from tape_api.ragged import bytes_split as _tape_api_ragged_bytes_split
+from tape_api.ragged import split as _tape_api_ragged_split
 from tape_api.ragged import unicode_decode as _tape_api_ragged_unicode_decode
 from tape_api.ragged import unicode_encode as _tape_api_ragged_unicode_encode
 from tape_api.random import Generator as _tape_api_random_Generator
@@ -484,8 +486,6 @@ from tape_api.random import truncated_normal as _tape_api_random_truncated_norma
 from tape_api.random import uniform as _tape_api_random_uniform
 from tape_api.sparse import SparseTensor as SparseTensor
 from tape_api.sparse import SparseTensor as _tape_api_sparse_SparseTensor
-from tape_api.string_parts import bytes_split as _tape_api_string_parts_bytes_split
-from tape_api.string_parts import split as _tape_api_string_parts_split
 from tape_api.tensor import Tensor as Tensor
 from tape_api.tensor import TensorSpec as TensorSpec
 from tape_api.tensor import constant as constant
@@ -2355,7 +2355,7 @@ string: _DType
 class strings:
     @staticmethod
     def as_string(*args: Any, **kwargs: Any) -> Any: ...
-    bytes_split = staticmethod(_tape_api_string_parts_bytes_split)
+    bytes_split = staticmethod(_tape_api_ragged_bytes_split)
     @staticmethod
     def join(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -2368,7 +2368,7 @@ class strings:
     def regex_full_match(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def regex_replace(*args: Any, **kwargs: Any) -> Any: ...
-    split = staticmethod(_tape_api_string_parts_split)
+    split = staticmethod(_tape_api_ragged_split)
     @staticmethod
     def strip(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod

@@ -293,7 +293,7 @@ def _all_points(texts: list[bytes], codec: str, errors: str, replacement: int) -
 
 
 def rows_of(values: Any, lengths: Any, shape: tuple[int, ...]) -> RaggedTensor:
-    """What the elements of a tensor of a shape became: rows of these lengths."""
+    """Rows of these lengths, one for each element of a tensor of a shape."""
     made = RaggedTensor(values, np.cumsum([0, *lengths]))
     for axis in range(len(shape) - 1, 0, -1):
         made = RaggedTensor(made, np.arange(math.prod(shape[:axis]) + 1) * shape[axis])
@@ -358,7 +358,8 @@ def unicode_decode(
         # those below U+0020 and from U+007F to U+009F
         points = np.where((points < 32) | (points >= 127) & (points < 160), replacement, points)
     found = tf.constant(points, int32)
-    return rows_of(found, lengths, shape_of(given)) if shape_of(given) else found
+    shape = np.shape(given.numpy())
+    return rows_of(found, lengths, shape) if shape else found
 
 
 def unicode_encode(
@@ -411,11 +412,11 @@ def _cut(x: Any, sep: bytes, maxsplit: int, any_of: bool) -> Any:
         return x.with_flat_values(_cut(x.flat_values, sep, maxsplit, any_of))
     strings = convert_to_tensor(x)
     places, values, _ = string_split_op(strings, sep=sep, maxsplit=maxsplit, skip_empty=False, any_of=any_of)
-    shape = shape_of(strings) or ()
-    if shape:
-        looked_at(strings)
-        values = rows_of(values, np.bincount(places.numpy()[:, 0], minlength=math.prod(shape)), shape)
-    return values
+    if shape_of(strings) == ():
+        return values
+    looked_at(strings)
+    shape = np.shape(strings.numpy())
+    return rows_of(values, np.bincount(places.numpy()[:, 0], minlength=math.prod(shape)), shape)
 
 
 def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:

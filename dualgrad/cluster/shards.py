@@ -8,6 +8,7 @@ the tasks: with the same shards in each task, results have the same bits for any
 from __future__ import annotations
 
 import contextlib
+import importlib
 import pickle
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -201,8 +202,8 @@ class Sharded:
         In a sparse format chunks are arrays of `scipy.sparse`: ``map_blocks`` calls a function of them, ``compute``
         stacks them. With a client of Dask they stay on its workers, and those that a lost worker had are made again.
         """
-        from dask import array, delayed
-
+        array: Any = importlib.import_module("dask.array")
+        delayed: Any = importlib.import_module("dask").delayed
         rows = self._counts(np.array(x, np.float64))
         if rows[0] < 0:
             raise InvalidArgumentError("cluster.over: `jac_array` needs a function that gives residuals, got a scalar")

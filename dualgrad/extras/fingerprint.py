@@ -117,6 +117,10 @@ def _function(most: int) -> Callable[[_Words, Any, int], Any]:
     return _long if most > 64 else _middle if most > 16 else _short
 
 
+def _windows(words: np.ndarray, starts: np.ndarray) -> _Words:
+    return lambda at: words[starts + at]
+
+
 def _of_one(text: bytes) -> int:
     n, padded = len(text), text + bytes(8)
     most = -(-n // 64) * 64 if n > 64 else next(end for end in _ENDS if n <= end)
@@ -145,5 +149,5 @@ def fingerprints(texts: Sequence[bytes]) -> np.ndarray:
             continue
         end = int(most[alike[0]])
         for some in np.split(alike, range(_AT_ONCE, len(alike), _AT_ONCE)):
-            out[some] = _function(end)(lambda at, begins=starts[some]: words[begins + at], sizes[some], end)
+            out[some] = _function(end)(_windows(words, starts[some]), sizes[some], end)
     return out

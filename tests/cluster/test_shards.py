@@ -127,13 +127,6 @@ def test_scipys_solvers_take_them() -> None:
     np.testing.assert_allclose(x, fitted.x, atol=1e-6)
 
 
-def test_blocks_stay_sparse_and_shards_may_be_loaded_there() -> None:
-    p = cluster.over(tf.for_scipy(misses, X, format="csr"), [partial(load, k) for k in range(7)], per_task=3)
-    blocks = [f.result() for f in p.jac_blocks(X)]
-    assert [b.shape for b in blocks] == [(120, 3), (120, 3), (40, 3)]
-    assert {b.format for b in blocks} == {"csr"}
-
-
 def test_functions_of_graphs_too() -> None:
     with graph_api.Graph().as_default(), graph_api.Session() as session:
         x, a = graph_api.placeholder(graph_api.float64, [3]), graph_api.placeholder(graph_api.float64, [4])
@@ -238,8 +231,8 @@ def kill_one(client: Any) -> None:
 @pytest.mark.cluster
 def test_an_array_of_dask_has_sparse_blocks_which_outlive_a_worker() -> None:
     with dask() as client:
-        p, one = (cluster.over(tf.for_scipy(misses, X, format="csr"), DATA, e, per_task=2) for e in (client, None))
-        here, there = one.jac_array(X), p.jac_array(X)
+        f, shards = tf.for_scipy(misses, X, format="csr"), [partial(load, k) for k in range(7)]
+        here, there = (cluster.over(f, shards, e, per_task=2).jac_array(X) for e in (None, client))
         assert there.chunks == here.chunks == ((80, 80, 80, 40), (3,))
         wanted = here.compute()
         kill_one(client)

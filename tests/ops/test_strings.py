@@ -128,6 +128,27 @@ def test_functions_in_both_modes(name: str) -> None:
     both_modes(FUNCTIONS[name], [WORDS], differentiate=False)
 
 
+ODD = [b"", b"\0", b"a\0", b" b\xff ", b"\xe6\xbc", "ÄΣ ß".encode(), b"A-b-a", *[b"x" * n for n in (16, 33, 200)]]
+EACH = [
+    *(lambda s, x: s.lower(x), lambda s, x: s.upper(x), lambda s, x: s.strip(x), lambda s, x: s.length(x)),
+    *(lambda s, x: s.length(x, unit="UTF8_CHAR"), lambda s, x: s.substr(x, 0, 2, unit="UTF8_CHAR")),
+    *(lambda s, x: s.regex_replace(x, "(b|a)", r"<\1>"), lambda s, x: s.to_hash_bucket_fast(x, 1000)),
+    *(lambda s, x: s.join([x, "\0"], "-"), lambda s, x: s.regex_full_match(x, "[a-z]*")),
+]
+
+
+@pytest.mark.parametrize("call", EACH)
+def test_each_of_many_strings_is_what_it_is_alone(call: Any) -> None:
+    many = np.array(ODD * 40, object)  # so many are hashed in another way than a few
+    alone = [call(tape_api.strings, tape_api.constant(text)).numpy() for text in ODD]
+    assert call(tape_api.strings, many).numpy().tolist() == alone * 40
+
+
+def test_letters_at_the_ends_of_strings() -> None:
+    for texts in (["äΣ", "ΣB", "Σ"], ["äΣ", "\0", "", "Σ"]):
+        assert tape_api.strings.lower(texts, "utf-8").numpy().tolist() == [x.lower().encode() for x in texts]
+
+
 def tensorflow() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -29,8 +29,9 @@ _UNITS = ("BYTE", "UTF8_CHAR")
 
 
 def _filled(results: Iterable[Any], shape: tuple[int, ...], dtype: Any = object) -> np.ndarray:
-    is_array = isinstance(results, np.ndarray)
-    return (results.astype(dtype) if is_array else np.fromiter(results, dtype, math.prod(shape))).reshape(shape)
+    if isinstance(results, np.ndarray):
+        return results.astype(dtype).reshape(shape)
+    return np.fromiter(results, dtype, math.prod(shape)).reshape(shape)
 
 
 def _elementwise(
@@ -67,7 +68,7 @@ def _together(function: Callable[[Any], Any], texts: Sequence[Any], between: Any
     if joined.count(between) == len(texts) - 1:
         with contextlib.suppress(UnicodeError):
             found = function(joined)
-            return found.split("\0" if isinstance(found, str) else b"\0")  # type: ignore[no-any-return]
+            return found.split("\0" if isinstance(found, str) else b"\0")
     return map(function, texts)
 
 
@@ -145,7 +146,7 @@ def substr_op(strings: list[bytes], pos: np.ndarray, count: np.ndarray, *, unit:
 
 @_elementwise("RegexReplace", string)
 def regex_replace_op(texts: list[bytes], *, pattern: bytes, rewrite: bytes, replace_global: bool) -> Iterable[bytes]:
-    """What matches a pattern, replaced."""
+    """Strings in which a pattern is replaced."""
     template = re.sub(rb"\\(\d)", rb"\\g<\1>", rewrite)
     replaced = matcher("regex_replace", pattern, texts, True).sub
     return map(replaced, repeat(template), texts, repeat(0 if replace_global else 1))

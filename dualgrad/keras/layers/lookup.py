@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+import string as _ascii
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import repeat
-from string import punctuation
 from typing import Any, NoReturn
 
 import numpy as np
@@ -21,7 +21,6 @@ from engine.core.value import Value, dtype_of, shape_of
 from engine.runtime.errors import InvalidArgumentError
 
 _MODES = ("int", "one_hot", "multi_hot", "count", "tf_idf")
-_PUNCTUATION = punctuation.encode()
 
 
 def _as_bytes(x: Any) -> Any:
@@ -306,7 +305,7 @@ class TextVectorization(_Vocabulary):
         if self.standardize in ("lower", "lower_and_strip_punctuation"):
             texts = map(bytes.lower, texts)
         if self.standardize in ("strip_punctuation", "lower_and_strip_punctuation"):
-            texts = map(bytes.translate, texts, repeat(None), repeat(_PUNCTUATION))
+            texts = map(bytes.translate, texts, repeat(None), repeat(_ascii.punctuation.encode()))
         if self.split is None:
             rows = [[text] for text in texts]
         elif self.split == "character":
