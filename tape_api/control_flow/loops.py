@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from dualgrad.frontend.flow import batched, rows
@@ -20,7 +21,6 @@ from engine.core.dtypes import require_declared
 from engine.core.eager import EagerTensor
 from engine.core.nest import Structure
 from engine.core.operands import Operand
-from engine.core.python_state import Unknown
 from engine.core.tape import active, paused
 from engine.core.trace import Symbol
 from engine.core.value import Value
@@ -191,12 +191,11 @@ def rolled(step: Callable[..., Any], numbers: range, state: Sequence[Any], body:
     def build() -> Any:
         return rows.scanned(HOST, "scan", call, state, convert_to_tensor(list(numbers)))[0]
 
-    try:
+    seen, found = None, None
+    with suppress(Exception):  # whatever it is, Python can run it, or raises what it has to at its line
         seen = Stepping(body)
-    except Unknown:
-        return None
-    found = captured(build, lambda: None, seen.is_kept)
-    if found is None:
+        found = captured(build, lambda: None, seen.is_kept)
+    if found is None and seen is not None:
         seen.restore()
     return found
 
