@@ -65,8 +65,6 @@ class FunctionTape(Tape):
         which class it has when the recording ends. Until then it tells when Python looks at its contents.
     measured : list of value
         Values of whose shape Python has seen a number.
-    unrolled : list of str
-        Why choices and loops are no ops of their own.
     witness : Tape
         Records beside it, and fills `seen`.
     """
@@ -86,7 +84,6 @@ class FunctionTape(Tape):
         self.looked_at: list[Any] = []
         self.composites: dict[int, tuple[Any, Composite, type]] = {}
         self.measured: list[Any] = []
-        self.unrolled: list[str] = []
         self.witness = Tape(watch_accessed_variables=False)
         self.witness.nondifferentiable = self.seen
 

@@ -102,7 +102,6 @@ class GradientTape(Shown, NotCopied, TapeDerivatives):
         explain: bool = False,
     ) -> None:
         self._persistent = persistent
-        self._watch_accessed = watch_accessed_variables
         kind: type[Tape] = Tape
         if explain:
             from engine.explain.witness import ExplainedTape as kind

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from dualgrad.frontend.flow import batched, rows
@@ -30,9 +31,9 @@ from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError, 
 from tape_api.control_flow.kept_loops import FEW, Count, Loop, Stepping
 from tape_api.control_flow.tensor_array import TensorArray
 from tape_api.functions.own_values import apart, kept_apart, marks
-from tape_api.functions.tracing import HOST, FlowTrace, captured, has_shape_only
+from tape_api.functions.tracing import HOST, captured, has_shape_only
 from tape_api.library import root as tf
-from tape_api.random import counted_apart, position
+from tape_api.random import counted_apart
 from tape_api.tensor import convert_to_tensor
 
 _plain: set[type] = {EagerTensor, Variable, int, float}
@@ -184,28 +185,23 @@ def rolled(step: Callable[..., Any], numbers: range, state: Sequence[Any], body:
 
     None if Python has to go through them, for it is not known that this does the same.
     """
-    if active.function is None or active.function.refusal or active.region is not None or open_levels():
+    if active.function is None or active.region is not None or open_levels():
         return None
-    trace, before, seen = FlowTrace(active.function), position(), None
 
     def call(state: Any, number: Any) -> Any:
         number.__class__ = Count
         return step(number, *state), []
 
-    try:
+    def build() -> Any:
+        return rows.scanned(HOST, "scan", call, state, convert_to_tensor(list(numbers)))[0]
+
+    seen, found = None, None
+    with suppress(Exception):  # whatever it is, Python can run it, or raises what it has to at its line
         seen = Stepping(body)
-        with trace.capturing():
-            last = rows.scanned(HOST, "scan", call, state, convert_to_tensor(list(numbers)))[0]
-        if not seen.is_kept(trace, last):
-            raise UnimplementedError("the steps are not known to be alike")
-        return trace.applied(last)
-    except Exception:  # noqa: BLE001 - whatever it is, Python can run it
-        position(before)
-        if seen is not None:
-            seen.restore()
-        return None
-    finally:
-        trace.forget()
+        found = captured(build, lambda: None, seen.is_kept)
+    if found is None and seen is not None:
+        seen.restore()
+    return found
 
 
 def _while(limit: int | None, back_prop: bool) -> Callable[..., Any]:

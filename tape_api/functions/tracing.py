@@ -58,7 +58,9 @@ def has_shape_only(x: Any) -> bool:
     return isinstance(x, Symbol) and x.has_shape_only
 
 
-def captured(build: Callable[[], Any], python: Callable[[], Any]) -> Any:
+def captured(
+    build: Callable[[], Any], python: Callable[[], Any], fits: Callable[[FlowTrace, Any], bool] | None = None
+) -> Any:
     """Control flow of a function that is recorded as one op, or else as Python runs it.
 
     Parameters
@@ -67,6 +69,8 @@ def captured(build: Callable[[], Any], python: Callable[[], Any]) -> Any:
         Adds the op to `HOST`'s trace, and returns what it gives.
     python : callable
         The same without a trace.
+    fits : callable, optional
+        Whether the op, in its trace, may take the place of Python; for what has to be no op.
     """
     function = active.function
     if active.region is not None:
@@ -77,11 +81,12 @@ def captured(build: Callable[[], Any], python: Callable[[], Any]) -> Any:
     try:
         with trace.capturing():
             result = build()
+        if fits is not None and not fits(trace, result):
+            raise Untraceable("it may do otherwise than Python")
     except Exception as error:
-        if getattr(error, "is_refused", False):
+        if fits is None and getattr(error, "is_refused", False):
             raise
         position(before)
-        function.unrolled.append(str(error))
         result = python()
         if function.refusal:
             function.refusal = f"{error}; so {function.refusal}"

@@ -1,4 +1,6 @@
 """Loops over a range of Python's in functions that become one op: the same bits, and what stays as it is written."""
+# ruff: noqa: N805
+# Its programs are functions, which classes gather.
 
 from collections.abc import Callable
 from typing import Any
@@ -18,8 +20,6 @@ weights = tf.Variable(0.3 * RANDOM.normal(size=(4, 4)))
 state = tf.Variable(0.0, dtype=tf.float64, trainable=False)
 table = [0.1 * i for i in range(N)]
 calls: list[int] = []
-ROLLED: list[Callable[..., Any]] = []
-WRITTEN: list[Callable[..., Any]] = []
 Program = Callable[..., Any]
 
 
@@ -28,158 +28,128 @@ def noted(y: Any) -> Any:
     return y
 
 
-@ROLLED.append
-def recurrence(x, xs, u):
-    y = x
-    for i in range(N):
-        y = tf.tanh(tf.linalg.matvec(weights, y) * u + xs[i] * xs[i + 1] + xs[i + 2])
-    return y
+class Rolled:
+    """Programs whose loops become ops."""
+
+    def recurrence(x, xs, u):
+        y = x
+        for i in range(N):
+            y = tf.tanh(tf.linalg.matvec(weights, y) * u + xs[i] * xs[i + 1] + xs[i + 2])
+        return y
+
+    def functions_around(x, xs, u):
+        h, y = 0.1, x
+
+        def slope(z):
+            return tf.sin(z * u) + h * x
+
+        for _ in range(N):
+            k = slope(y)
+            y = y + h * (k + slope(y + h * k)) / 2.0
+        return y
+
+    def two_variables_backwards(x, xs, u):
+        q, p = x, u * x
+        for i in range(N, 0, -1):
+            p = p - 0.1 * tf.sin(q) * tf.cast(i, tf.float64)
+            q = q + 0.1 * p * u
+        return q, p
+
+    def loops_inside(x, xs, u):
+        y = x
+        for i in range(N):
+            z = y
+            for _ in range(3):
+                z = tf.sin(z) * u + y
+            y = z * 0.3 + xs[i]
+        return y
+
+    def a_gradient_inside(x, xs, u):
+        y = x
+        for _ in range(N):
+            with tf.GradientTape() as tape:
+                tape.watch(y)
+                loss = tf.reduce_sum(tf.sin(y * u) * x)
+            y = y - 0.1 * tape.gradient(loss, y)
+        return y
+
+    def zeros_of_both_signs(x, xs, u):
+        y = x * 0.0
+        for i in range(N):
+            y = tf.maximum(y, xs[i] * 0.0) * u - y * 0.5
+        return y
 
 
-@ROLLED.append
-def functions_around(x, xs, u):
-    h, y = 0.1, x
+class Written:
+    """Programs whose loops stay as they are written."""
 
-    def slope(z):
-        return tf.sin(z * u) + h * x
+    def a_function_with_effects(x, xs, u):
+        for _ in range(N):
+            x = noted(x * u)
+        return x
 
-    for _ in range(N):
-        k = slope(y)
-        y = y + h * (k + slope(y + h * k)) / 2.0
-    return y
+    def a_list_at_the_number(x, xs, u):
+        for i in range(N):
+            x = x * u + table[i]
+        return x
 
+    def the_first_step(x, xs, u):
+        for i in range(N):
+            if i == 0:
+                x = x * 2.0
+            x = x * u
+        return x
 
-@ROLLED.append
-def two_variables_backwards(x, xs, u):
-    q, p = x, u * x
-    for i in range(N, 0, -1):
-        p = p - 0.1 * tf.sin(q) * tf.cast(i, tf.float64)
-        q = q + 0.1 * p * u
-    return q, p
+    def a_number_as_text(x, xs, u):
+        factors = {"k3": 0.5}
+        for i in range(N):
+            x = x * u * factors.get(f"k{i}", 1.5)
+        return x
 
+    def numbers_of_python(x, xs, u):
+        t = 0.0
+        for i in range(N):
+            t = t + 0.1
+            x = x * u + t * i
+        return x
 
-@ROLLED.append
-def loops_inside(x, xs, u):
-    y = x
-    for i in range(N):
-        z = y
-        for _ in range(3):
-            z = tf.sin(z) * u + y
-        y = z * 0.3 + xs[i]
-    return y
+    def another_shape(x, xs, u):
+        for _ in range(N):
+            x = tf.concat([x, [u]], 0)
+        return x
 
+    def what_only_the_last_step_gives(x, xs, u):
+        y = x
+        for i in range(N):
+            y = tf.sin(xs[i] * u)
+        return y
 
-@ROLLED.append
-def a_gradient_inside(x, xs, u):
-    y = x
-    for _ in range(N):
-        with tf.GradientTape() as tape:
-            tape.watch(y)
-            loss = tf.reduce_sum(tf.sin(y * u) * x)
-        y = y - 0.1 * tape.gradient(loss, y)
-    return y
+    def exchanged(x, xs, u):
+        y = x * u
+        for _ in range(N):
+            x, y = y * 0.9, x * 0.8
+        return x, y
 
+    def assignments(x, xs, u):
+        state.assign(0.0)
+        for _ in range(N):
+            x = x * u + state.assign_add(0.1)
+        return x
 
-@ROLLED.append
-def zeros_of_both_signs(x, xs, u):
-    y = x * 0.0
-    for i in range(N):
-        y = tf.maximum(y, xs[i] * 0.0) * u - y * 0.5
-    return y
+    def a_counter_around(x, xs, u):
+        count = 0
 
+        def more(z):
+            nonlocal count
+            count += 1
+            return z * u * count * 0.1
 
-@WRITTEN.append
-def a_function_with_effects(x, xs, u):
-    for _ in range(N):
-        x = noted(x * u)
-    return x
-
-
-@WRITTEN.append
-def a_list_at_the_number(x, xs, u):
-    for i in range(N):
-        x = x * u + table[i]
-    return x
-
-
-@WRITTEN.append
-def the_first_step(x, xs, u):
-    for i in range(N):
-        if i == 0:
-            x = x * 2.0
-        x = x * u
-    return x
+        for _ in range(N):
+            x = more(x)
+        return x * count
 
 
-@WRITTEN.append
-def a_number_as_text(x, xs, u):
-    factors = {"k3": 0.5}
-    for i in range(N):
-        x = x * u * factors.get(f"k{i}", 1.5)
-    return x
-
-
-@WRITTEN.append
-def numbers_of_python(x, xs, u):
-    t = 0.0
-    for i in range(N):
-        t = t + 0.1
-        x = x * u + t * i
-    return x
-
-
-@WRITTEN.append
-def another_shape(x, xs, u):
-    for _ in range(N):
-        x = tf.concat([x, [u]], 0)
-    return x
-
-
-@WRITTEN.append
-def what_only_the_last_step_gives(x, xs, u):
-    y = x
-    for i in range(N):
-        y = tf.sin(xs[i] * u)
-    return y
-
-
-@WRITTEN.append
-def exchanged(x, xs, u):
-    y = x * u
-    for _ in range(N):
-        x, y = y * 0.9, x * 0.8
-    return x, y
-
-
-@WRITTEN.append
-def assignments(x, xs, u):
-    state.assign(0.0)
-    for _ in range(N):
-        x = x * u + state.assign_add(0.1)
-    return x
-
-
-@WRITTEN.append
-def a_counter_around(x, xs, u):
-    count = 0
-
-    def more(z):
-        nonlocal count
-        count += 1
-        return z * u * count * 0.1
-
-    for _ in range(N):
-        x = more(x)
-    return x * count
-
-
-@WRITTEN.append
-def leaves_early(x, xs, u):
-    for i in range(N):
-        x = x * u
-        if i == 30:
-            return x
-    return x
+ROLLED, WRITTEN = [[f for f in vars(c).values() if callable(f)] for c in (Rolled, Written)]
 
 
 @pytest.fixture(autouse=True)
@@ -236,7 +206,7 @@ def test_numbers_and_effects_are_those_of_the_steps(f: Program, found: list[bool
         for a, b in zip(arrays(call), wanted, strict=True):
             assert (a is None) == (b is None) and (a is None or a.tobytes() == b.tobytes())
         # when it is recorded, and where it runs as Python
-        assert len(calls) in ((N,) if f is a_function_with_effects and number < 2 else (0, N))
+        assert len(calls) in ((N,) if f is Written.a_function_with_effects and number < 2 else (0, N))
     assert any(found) is (f in ROLLED)
     for a, b in zip(arrays(tf.function(further(f))), arrays(further(f)), strict=True):
         assert (a is None) == (b is None)
