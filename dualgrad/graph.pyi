@@ -43,6 +43,7 @@ from graph_api import RunOptions as RunOptions
 from graph_api import Session as Session
 from graph_api import SignatureDef as SignatureDef
 from graph_api import SparseTensor as SparseTensor
+from graph_api import SparseTensorSpec as SparseTensorSpec
 from graph_api import SparseTensorValue as SparseTensorValue
 from graph_api import Summary as Summary
 from graph_api import TFRecordReader as TFRecordReader

@@ -12,6 +12,7 @@ from tape_api import Module as Module
 from tape_api import RaggedTensor as RaggedTensor
 from tape_api import RegisterGradient as RegisterGradient
 from tape_api import SparseTensor as SparseTensor
+from tape_api import SparseTensorSpec as SparseTensorSpec
 from tape_api import Tensor as Tensor
 from tape_api import TensorArray as TensorArray
 from tape_api import TensorShape as TensorShape

@@ -347,6 +347,7 @@ from dualgrad.sparse.functions import softmax as _dualgrad_sparse_functions_soft
 from dualgrad.sparse.functions import sparse_dense_matmul as _dualgrad_sparse_functions_sparse_dense_matmul
 from dualgrad.sparse.functions import to_dense as _dualgrad_sparse_functions_to_dense
 from dualgrad.sparse.functions import transpose as _dualgrad_sparse_functions_transpose
+from dualgrad.sparse.sparse_tensor import SparseTensorSpec as SparseTensorSpec
 from dualgrad.sparse.sparse_tensor import SparseTensorValue as SparseTensorValue
 from engine.core.dtypes import DType as DType
 from engine.core.dtypes import DType as _DType

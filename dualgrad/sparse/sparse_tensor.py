@@ -51,9 +51,6 @@ class SparseTensorSpec:
         self.shape, self.dtype = TensorShape(shape), as_dtype(dtype)
         self.of_tables = self.dtype, bool_  # `SparseTensor.tables`
 
-    def __repr__(self) -> str:
-        return f"SparseTensorSpec({self.shape!r}, {self.dtype!r})"
-
 
 class SparseTensor(OfValues):
     """A tensor that is zero but for some elements.

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+from dualgrad.frontend.flow.composites import closed, opened
 from dualgrad.frontend.flow.contexts import Contexts
 from dualgrad.frontend.flow.host import FlowHost
 from dualgrad.frontend.flow.places import user_line
@@ -91,7 +92,7 @@ def captured(
         if function.refusal:
             function.refusal = f"{error}; so {function.refusal}"
         return result
-    values = trace.applied(result)
+    values = closed(trace.applied(opened(result)))
     trace.forget()
     return values
 

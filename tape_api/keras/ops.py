@@ -35,6 +35,9 @@ def convert_to_tensor(x: Any, dtype: Any = None, sparse: Any = None, ragged: Any
     return tf.convert_to_tensor(x) if dtype is None else cast(tf.convert_to_tensor(x), dtype)
 
 
+array = convert_to_tensor
+
+
 def convert_to_numpy(x: Any) -> np.ndarray:
     """An array."""
     return np.array(x)
@@ -438,7 +441,7 @@ _OTHERS = {"absolute": "abs", "negative": "negative", "inv": "linalg.inv", "det"
            "isnan": "math.is_nan", "isinf": "math.is_inf", "isfinite": "math.is_finite"}  # fmt: skip
 
 
-_NUMPYS = ("arccosh", "arcsinh", "arctanh", "array", "average", "corrcoef", "diag", "diagonal", "diff", "flip",
+_NUMPYS = ("arccosh", "arcsinh", "arctanh", "average", "corrcoef", "diag", "diagonal", "diff", "flip",
            "floor", "hstack", "inner", "kron", "median", "moveaxis", "nan_to_num", "outer", "pad", "ravel", "roll",
            "swapaxes", "trace", "tri", "tril", "triu", "trunc", "vdot", "vstack", "digitize", "histogram",
            "logaddexp", "quantile", "isclose", "bitwise_and", "bitwise_or", "bitwise_xor", "size", "ndim")  # fmt: skip

@@ -74,6 +74,23 @@ def test_maps_of_structures() -> None:
         tf.map_fn(lambda ab: ab[0], (x, x[:2]))
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, tf.function])
+def test_maps_and_loops_of_sparse_tensors(wrap: Any) -> None:
+    def rows(x: Any) -> Any:  # more than Python runs one by one; a zero that is held stays
+        row = lambda v: tf.SparseTensor([[0], [2]], tf.stack([v, 0.0 * v]), [3])  # noqa: E731
+        made = tf.map_fn(row, x, fn_output_signature=tf.SparseTensorSpec([3], tf.float32))
+        return tf.while_loop(lambda i, s: i < 2, lambda i, s: (i + 1, s * 3.0), (0, made))[1]
+
+    x = tf.range(1.0, 201.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        made = wrap(rows)(x)
+        total = tf.reduce_sum(made.values**2)
+    np.testing.assert_array_equal(made.values, np.stack([9.0 * x.numpy(), 0.0 * x.numpy()], 1).ravel())
+    np.testing.assert_array_equal(tf.sparse.to_dense(made)[:, 0], 9.0 * x.numpy())
+    np.testing.assert_allclose(tape.gradient(total, x), 162.0 * x.numpy(), rtol=1e-6)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
 def test_a_python_number_to_start_with_takes_the_dtype_of_the_rows(dtype: str) -> None:
     rows = tf.constant([1, 2, 3], dtype)

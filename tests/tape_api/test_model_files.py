@@ -13,7 +13,7 @@ import pytest
 import tape_api as tf
 from engine.runtime.errors import DataLossError, InvalidArgumentError
 from tape_api import keras
-from tape_api.files import optimizer_files
+from tape_api.files import optimizer_files, weight_files
 from tape_api.keras import layers
 
 X = np.linspace(-1.0, 1.0, 24).reshape(4, 6).astype(np.float32)
@@ -394,3 +394,28 @@ def test_states_of_optimizers_with_what_keras_leaves_out(name: str, monkeypatch:
         assert len(planned) == count
         for variable, value in planned:
             np.testing.assert_array_equal(value, variables[id(variable)])
+
+
+class Group(dict[str, Any]):
+    """The group of a file that Keras 2 has written."""
+
+    attrs: dict[str, Any]
+
+
+@pytest.mark.parametrize(("name", "more"), [("RMSprop", {"momentum": 0.9, "centered": True}), ("Nadam", {})])
+def test_states_by_slots_as_keras_2_wrote_them(name: str, more: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tape_api.files.optimizer_files.hdf5.numbers", lambda array: array)
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+    model.compile(getattr(keras.optimizers, name)(0.1, **more), "mse", ["mae"])
+    model.train_on_batch(np.ones((4, 3)), np.ones((4, 2)))
+    assert len(model.metrics) == 2
+    group, kept = Group({"o/iter:0": np.int64(7)}), model.optimizer.kept_slots()
+    group |= {"o/momentum_cache:0": np.float32(0.5)} if name == "Nadam" else {}
+    for slot in ("rms", "momentum", "mg", "m", "v"):
+        group |= {f"o/{v.name}/{slot}:0": 2.0 * held.numpy() for v, s, held in kept if s == slot}
+    group.attrs = {"weight_names": list(group)}
+    planned = {id(variable): value for variable, value in weight_files._planned_older_optimizer(group, model)}
+    assert planned.pop(id(model.optimizer.iterations)) == 7
+    for _, _, held in kept:
+        np.testing.assert_array_equal(planned.pop(id(held)), 2.0 * held.numpy())
+    assert [float(x) for x in planned.values()] == ([0.5] if name == "Nadam" else [])

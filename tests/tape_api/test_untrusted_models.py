@@ -218,6 +218,12 @@ def test_configurations_of_keras_find_our_classes() -> None:
     assert made.get_config()["learning_rate"]["config"]["initial_learning_rate"] == 0.5
 
 
+def test_a_text_makes_no_model_without_a_limit() -> None:
+    model = keras.Sequential([layers.Dense(1, input_shape=(2,))])
+    with pytest.raises(DataLossError, match=r"model_from_json: the text.*DUALGRAD_READ_LIMIT"):
+        keras.models.model_from_json(model.to_json().replace('"units": 1', f'"units": {1 << 40}'))
+
+
 def test_a_saved_model_names_only_keras() -> None:
     start, most = keras.initializers.Constant(3.0), keras.constraints.MaxNorm(2.0)
     model = keras.Sequential([layers.Dense(1, kernel_initializer=start, kernel_constraint=most, input_shape=(2,))])

@@ -230,9 +230,10 @@ class AUC(_Decisions):
         self.curve, self.summation_method = curve.upper(), summation_method
         self.multi_label, self.num_labels = multi_label, num_labels
         self.label_weights, self.from_logits = label_weights, from_logits
-        inner = [i / (num_thresholds - 1) for i in range(1, num_thresholds - 1)]
         self._is_even = thresholds is None
-        if thresholds is not None:
+        if thresholds is None:
+            inner = [i / (num_thresholds - 1) for i in range(1, num_thresholds - 1)]
+        else:
             inner = sorted(thresholds)
             self._is_even = bool(np.allclose(np.diff([0.0, *inner, 1.0], 2), 0.0, atol=epsilon()))
         super().__init__(inner or None, 0.5, name, dtype)
