@@ -40,13 +40,9 @@ def _binary(op: Callable[..., Any], name: str, reflected: bool = False) -> Calla
     """A binary operator that applies `op`, converting the other operand to the tensor's dtype."""
 
     def operator(self: Value, other: Any) -> Any:
-        if type(self) is EagerTensor and self._array.dtype.kind in "fc":
-            # the common cases, made quick
-            if type(other) in _NUMBERS:
-                # of rank 0, not a NumPy scalar, with which ufuncs take longer
-                other = EagerTensor(np.asarray(other, self._array.dtype))
-            elif type(other) is np.ndarray and other.dtype == self._array.dtype:
-                other = EagerTensor(np.array(other, order="C"))
+        if type(self) is EagerTensor and type(other) in _NUMBERS and self._array.dtype.kind in "fc":
+            # of rank 0, not a NumPy scalar, with which ufuncs take longer
+            other = EagerTensor(np.asarray(other, self._array.dtype))
         if manners.enabled():
             self, other = promoted((self, other))
         if not isinstance(other, Value):

@@ -23,6 +23,7 @@ from engine.core.value import Value, as_array, check_unmasked, held_in
 from engine.runtime.errors import ResourceExhaustedError
 
 Wrap = Callable[[Any], Any]
+_INEXACT = frozenset(map(np.dtype, "fdFD"))
 
 
 def conversion(
@@ -87,6 +88,8 @@ def as_operand(x: Any, dtype: Any = None, name: str = "value") -> Operand:
         return x
     if type(x) is float or type(x) is int:
         return as_array(x, dtype, name)
+    if type(x) is np.ndarray and x.dtype in _INEXACT and (dtype is None or dtype == x.dtype):
+        return np.array(x, order="C")  # the common case, made quick
     if hasattr(x, "as_value"):
         return x.as_value()
     if (held := held_in(x)) is not None:
