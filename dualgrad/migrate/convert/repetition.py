@@ -1,4 +1,4 @@
-"""Loops from repetition: lists of like expressions, and like statements that follow each other, are written once.
+"""Loops from repetition: lists of like expressions are written once.
 
 It works on the finished code: expressions are alike if they differ only in some of their parts, and each part runs
 through a list that has a name, through the elements of one value, or through a few expressions that can be listed.
@@ -71,38 +71,7 @@ class Repetition:
             else:
                 _listed_return(statement.code)
                 statement.code = _Lists(self).visit(statement.code)
-        return self._looped(statements)
-
-    def _looped(self, statements: list[Any]) -> list[Any]:
-        looped: list[Any] = []
-        i = 0
-        while i < len(statements):
-            count = 1
-            while i + count < len(statements) and self._is_effect(statements[i : i + count + 1]):
-                count += 1
-            loop = self._loop(statements[i : i + count]) if count >= LEAST else None
-            if loop is None:
-                looped.append(statements[i])
-                i += 1
-            else:
-                looped.append(loop)
-                i += count
-        return looped
-
-    def _is_effect(self, statements: Sequence[Any]) -> bool:
-        codes = [s.code for s in statements]
-        return all(isinstance(c, ast.Expr) for c in codes) and _columns([c.value for c in codes]) is not None
-
-    def _loop(self, statements: Sequence[Any]) -> Any:
-        made = self.looped([s.code.value for s in statements])
-        if made is None:
-            return None
-        value, target, source = made
-        first = copy.copy(statements[0])
-        inside = copy.copy(statements[0])
-        inside.code = ast.Expr(value)
-        first.code = ast.For(target, source, [inside], [])
-        return first
+        return statements
 
     def looped(self, values: Sequence[ast.expr]) -> tuple[ast.expr, ast.expr, ast.expr] | None:
         """One expression for several alike, the names that run, and what they run through."""
@@ -111,13 +80,13 @@ class Repetition:
         if made is None:
             return None
         value, names = made
-        sources = [self._source(column) for column in names]
+        sources = [self.source(column) for column in names]
         targets: list[ast.expr] = [ast.Name(n, ast.Store()) for n in names.values()]
         if len(names) == 1:
             return value, targets[0], sources[0]
         return value, ast.Tuple(targets, ast.Store()), ast.Call(ast.Name("zip"), sources, [])
 
-    def _source(self, column: tuple[Any, ...]) -> ast.expr:
+    def source(self, column: tuple[Any, ...]) -> ast.expr:
         """The list that some expressions, as texts, or some numbers are the elements of."""
         if not isinstance(column[0], str):
             return counted(column)
@@ -238,14 +207,6 @@ class _Written(ast.NodeTransformer):
         return _expression(node.id) if "[" in node.id else node
 
 
-def _columns(values: Sequence[ast.expr]) -> tuple[list[Statement], list[tuple[Any, ...]]] | None:
-    """Like expressions, and what each part of them is, in all; None if they are not alike."""
-    statements, aligned = [Statement(ast.Expr(_Items().visit(copy.deepcopy(v)))) for v in values], Aligned()
-    if len({aligned.shape(s) for s in statements}) > 1:
-        return None
-    return statements, list(zip(*[[part.value for part in aligned.parts(s)] for s in statements], strict=True))
-
-
 def pattern(values: Sequence[ast.expr], free: Sequence[str]) -> tuple[ast.expr, dict[tuple[Any, ...], str]] | None:
     """One expression for several alike, and its names for what differs: texts, or numbers, one for each of them.
 
@@ -255,10 +216,10 @@ def pattern(values: Sequence[ast.expr], free: Sequence[str]) -> tuple[ast.expr, 
     free : sequence of str
         The names that it may use; there is none if these are too few, or if nothing differs.
     """
-    found = _columns(values)
-    if found is None:
+    statements, aligned = [Statement(ast.Expr(_Items().visit(copy.deepcopy(v)))) for v in values], Aligned()
+    if len({aligned.shape(s) for s in statements}) > 1:
         return None
-    statements, columns = found
+    columns = list(zip(*[[part.value for part in aligned.parts(s)] for s in statements], strict=True))
     varying = list(dict.fromkeys(c for c in columns if len(set(c)) > 1))
     if not 0 < len(varying) <= len(free):
         return None
