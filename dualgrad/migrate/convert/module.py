@@ -26,7 +26,7 @@ from dualgrad.migrate.convert.literals import data, literal, literal_of, stored
 from dualgrad.migrate.convert.minimizations import CALLBACKS
 from dualgrad.migrate.convert.observed_run import Capture, Run
 from dualgrad.migrate.convert.origins import Origin, Origins
-from dualgrad.migrate.convert.repetition import in_a_loop
+from dualgrad.migrate.convert.repetition import expression, in_a_loop
 from dualgrad.migrate.convert.shortening import Function, Shortening
 from dualgrad.migrate.convert.sizes import Said
 from dualgrad.migrate.convert.spelling import path
@@ -157,7 +157,7 @@ class Module:
             return self._slot(*self._slots[id(handle)])
         if id(handle) not in self._made:
             self._make(id(handle))
-        return _expression(self._code[id(handle)])
+        return expression(self._code[id(handle)])
 
     def _slot(self, optimizer: Any, variable: Any, name: str) -> ast.expr:
         """The slot or counter that an optimizer keeps for a variable; None before its first step."""
@@ -415,7 +415,7 @@ class Module:
             return []
         begun = max((k for k in self._lists if len(k) > 1 and k == texts[: len(k)]), key=len, default=None)
         if begun is None:
-            return [_expression(texts[0]), *self._starred(texts[1:])]
+            return [expression(texts[0]), *self._starred(texts[1:])]
         starred = ast.Starred(ast.Name(self._lists[begun]), ast.Load())
         return [starred, *self._starred(texts[len(begun) :])]
 
@@ -670,10 +670,6 @@ class Module:
             decorators = [function.decorator] if function.decorator else []
             lines += ["", "", *decorators, *printing.checked(function.name, names, whole, self.origin)]
         return lines
-
-
-def _expression(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
 
 
 def _element(name: str, key: Any) -> ast.expr:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dualgrad.migrate.convert.alignment import Aligned, Part, blocks, common, is_mixed, plain, renamed, replaced
+from dualgrad.migrate.convert.repetition import through
 
 LEAST = 3
 """How often something must be repeated to become a loop."""
@@ -167,7 +168,7 @@ class Rolling:
 
     def _rolled(self, statements: list[Any], steps: _Steps) -> list[Any] | None:
         columns = self._columns(steps)
-        if columns is None or (columns.stored and self._is_wide(columns)):
+        if columns is None:
             return None
         after = self._read_after(statements, steps)
         initial: dict[str, str] = {}
@@ -204,7 +205,9 @@ class Rolling:
         walk(statements)
         return read
 
-    def _runs(self, columns: _Columns, taken: set[str]) -> tuple[dict[int, str], ast.expr, ast.expr] | None:
+    def _runs(
+        self, columns: _Columns, count: int, taken: set[str]
+    ) -> tuple[dict[int, str], ast.expr, ast.expr] | None:  # fmt: skip
         """The names of what runs, by number of the part, the target of the loop, and what it runs through."""
         by_values: dict[tuple[Any, ...], list[Part]] = {}
         keys = {n: tuple([repr(p.value) for p in column]) for n, column in columns.running.items()}
@@ -214,26 +217,14 @@ class Rolling:
         wanted = [_label(column, source) for column, source in zip(by_values.values(), sources, strict=True)]
         named = {key: self._new(name, taken) for key, name in zip(by_values, wanted, strict=True)}
         names = {number: named[key] for number, key in keys.items()}
-        count = len(next(iter(columns.running.values()))) if columns.running else 0
-        targets: list[ast.expr] = [ast.Name(n, ast.Store()) for n in named.values()]
-        if not targets:
+        if not named:
             return names, ast.Name("_", ast.Store()), ast.Call(ast.Name("range"), [ast.Constant(count)], [])
-        if len(targets) == 1:
-            source = sources[0]
-        elif len(targets) == 2 and _is_count(sources[0]):
-            source = ast.Call(ast.Name("enumerate"), [sources[1]], [])
-        elif len(targets) == 2 and _is_count(sources[1]):
-            source, targets = ast.Call(ast.Name("enumerate"), [sources[0]], []), targets[::-1]
-        else:
-            source = ast.Call(ast.Name("zip"), sources, [])
-        if len(ast.unparse(source)) > WIDEST:
-            return None
-        return names, targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Store()), source
-
-    def _is_wide(self, columns: _Columns) -> bool:
-        """Whether what runs is too long to be written; `_runs` says it too, later."""
-        named = {tuple([p.value for p in column]) for column in columns.running.values() if column[0].is_name}
-        return sum(len(value) + 2 for texts in named if texts not in self._lists for value in texts) > WIDEST
+        if len(named) == 2 and any(map(_is_count, sources)):
+            if _is_count(sources[1]):
+                named, sources = dict(reversed(named.items())), sources[::-1]
+            sources = [ast.Call(ast.Name("enumerate"), sources[1:], [])]
+        target, source = through(named, sources)
+        return None if len(ast.unparse(source)) > WIDEST else (names, target, source)
 
     def _source(self, column: Sequence[Part], stores: bool) -> ast.expr:
         values = tuple([p.value for p in column])
@@ -251,11 +242,7 @@ class Rolling:
         initial: dict[str, str], after: set[str], taken: set[str],
     ) -> list[Any] | None:  # fmt: skip
         first = steps.statements(0)
-        if columns.running:
-            runs = self._runs(columns, taken)
-        else:
-            count = ast.Call(ast.Name("range"), [ast.Constant(steps.count)], [])
-            runs = {}, ast.Name("_", ast.Store()), count
+        runs = self._runs(columns, steps.count, taken)
         if runs is None:
             return None
         running, target, source = runs
