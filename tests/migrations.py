@@ -13,7 +13,6 @@ from tests.migrate.in_process import dualgrad
 
 PROGRAMS = sorted((Path(__file__).resolve().parents[1] / "docs" / "migrations").glob("*.py"))
 BY_HAND = {
-    "deep_q": {"terminal) * 0.9 * max_q": "terminal) * discount * max_q"},
     "pinn_lbfgs": {"net_u(tf_2, tf_3)": "net_u(x, t)", "tf.concat([tf_2, tf_3], -1)": "tf.concat([x, t], -1)"},
 }
 """By program: texts of the converted one, and what a person writes there."""

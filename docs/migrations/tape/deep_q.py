@@ -9,8 +9,8 @@ pred_w1 = tf.Variable((0.3 * rng.randn(n_states, n_hidden)).astype(np.float32), 
 pred_w2 = tf.Variable((0.3 * rng.randn(n_hidden, n_actions)).astype(np.float32), name="pred/w2")  # line 27
 target_w1 = tf.Variable((0.3 * rng.randn(n_states, n_hidden)).astype(np.float32), name="target/w1")  # line 25
 target_w2 = tf.Variable((0.3 * rng.randn(n_hidden, n_actions)).astype(np.float32), name="target/w2")  # line 27
-pred_b1 = tf.Variable(tf.zeros([12]), name="pred/b1")  # line 26
-target_b1 = tf.Variable(tf.zeros([12]), name="target/b1")  # line 26
+pred_b1 = tf.Variable(tf.zeros([n_hidden]), name="pred/b1")  # line 26
+target_b1 = tf.Variable(tf.zeros([n_hidden]), name="target/b1")  # line 26
 pred_w = [pred_w1, pred_b1, pred_w2]
 optimizer = tf.compat.v1.train.RMSPropOptimizer(0.005, momentum=0.9, epsilon=0.01)
 target_2 = [target_w1, target_b1, target_w2]
@@ -21,8 +21,8 @@ def compute_q(s_t):
 
 
 def update_target():
-    for a, b in zip(target_2, pred_w):  # line 51
-        a.assign(b)  # line 51
+    for target, pred in zip(target_2, pred_w):  # line 51
+        target.assign(pred)  # line 51
 
 
 def train_op(s_t, action, reward, s_t_plus_1, terminal):
@@ -33,8 +33,8 @@ def train_op(s_t, action, reward, s_t_plus_1, terminal):
         q = compute_q(s_t)
         max_q = tf.reduce_max(tf.matmul(tf.nn.relu(tf.matmul(s_t_plus_1, target_w1) + target_b1), target_w2),  # line 44
                               axis=-1)
-        target = tf.stop_gradient(reward + (1.0 - terminal) * 0.9 * max_q)  # line 45
-        q_of_action = tf.reduce_sum(q * tf.one_hot(action, 2, 1.0, 0.0), axis=-1)  # line 46
+        target = tf.stop_gradient(reward + (1.0 - terminal) * discount * max_q)  # line 45
+        q_of_action = tf.reduce_sum(q * tf.one_hot(action, n_actions, 1.0, 0.0), axis=-1)  # line 46
         delta = target - q_of_action  # line 47
         clipped_error = tf.where(tf.abs(delta) < 1.0, 0.5 * tf.square(delta), tf.abs(delta) - 0.5)  # line 48
         loss = tf.reduce_mean(clipped_error)  # line 49

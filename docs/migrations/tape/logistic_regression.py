@@ -3,9 +3,12 @@
 import numpy as np
 import tape_api as tf
 
+# parameters
+learning_rate = 0.05
+
 W = tf.Variable(tf.zeros([64, 10]))  # line 42
 b = tf.Variable(tf.zeros([10]))  # line 43
-optimizer = tf.compat.v1.train.GradientDescentOptimizer(0.05)
+optimizer = tf.compat.v1.train.GradientDescentOptimizer(learning_rate)
 
 
 def compute_pred(x):

@@ -13,7 +13,7 @@ u = np.where(X_u[:, 1:2] == 0.0, -np.sin(np.pi * X_u[:, 0:1]), 0.0)
 X_f = lb + (ub - lb) * np.random.rand(60, 2)
 weights = [tf.Variable(np.sqrt(2.0 / (n + m)) * np.random.randn(n, m), dtype=tf.float64)  # line 19
            for n, m in [(2, 8), (8, 8), (8, 1)]]
-biases = [tf.Variable(tf.zeros([1, n], dtype=tf.float64)) for n in (8, 8, 1)]  # line 20
+biases = [tf.Variable(tf.zeros([1, n], dtype=tf.float64)) for n in [8, 8, 1]]  # line 20
 variables = [weights[0], biases[0], weights[1], biases[1], weights[2], biases[2]]
 
 
@@ -40,7 +40,7 @@ def compute_loss(x_u_tf, t_u_tf, u_tf, x_f_tf, t_f_tf):
         d_t_f_tf = tape_2.gradient(u, t_f_tf)  # line 32
         d_x_f_tf = tape_2.gradient(u, x_f_tf)  # line 33
     d_x_f_tf_2 = tape.gradient(d_x_f_tf, x_f_tf)  # line 34
-    f_pred = d_t_f_tf + u * d_x_f_tf - 0.05 * d_x_f_tf_2  # line 35
+    f_pred = d_t_f_tf + u * d_x_f_tf - nu * d_x_f_tf_2  # line 35
     return tf.reduce_mean(tf.square(u_tf - u_pred)) + tf.reduce_mean(tf.square(f_pred))
 
 
@@ -59,11 +59,11 @@ def run_minimize(x_u_tf, t_u_tf, u_tf, x_f_tf, t_f_tf, **callbacks):
             d_t_f_tf = tape_2.gradient(u, t_f_tf)  # line 32
             d_x_f_tf = tape_2.gradient(u, x_f_tf)  # line 33
         d_x_f_tf_2 = tape.gradient(d_x_f_tf, x_f_tf)  # line 34
-        f_pred = d_t_f_tf + u * d_x_f_tf - 0.05 * d_x_f_tf_2  # line 35
+        f_pred = d_t_f_tf + u * d_x_f_tf - nu * d_x_f_tf_2  # line 35
         return tf.reduce_mean(tf.square(u_tf - u_pred)) + tf.reduce_mean(tf.square(f_pred))
 
     minimize(loss, variables, method="L-BFGS-B",
-             options={"maxiter": 30, "maxcor": 50, "maxls": 50, "ftol": 2.220446049250313e-16}, **callbacks)
+             options={"maxiter": 30, "maxcor": 50, "maxls": 50, "ftol": 1.0 * np.finfo(float).eps}, **callbacks)
 
 
 if __name__ == "__main__":

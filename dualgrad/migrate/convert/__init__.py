@@ -378,7 +378,7 @@ def convert_program(
     if keeps:
         add_program(conversion, program, arguments or [], notes, capture, home)
     if conversion.sayable and conversion.map["whole"]:
-        other = convert(capture, program, origins, {line: one.anew() for line, one in conversion.sayable.items()})
+        other = convert(capture, program, origins, conversion.sayable)
         add_program(other, program, arguments or [], notes, capture, home)
         if other.map["whole"] and len(other.map["from_run"]) < len(conversion.map["from_run"]):
             conversion = other

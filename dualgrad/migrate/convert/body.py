@@ -38,7 +38,7 @@ from dualgrad.migrate.convert.items import (
 from dualgrad.migrate.convert.literals import data, literal, literal_of
 from dualgrad.migrate.convert.minimizations import write_minimization
 from dualgrad.migrate.convert.public import write_public
-from dualgrad.migrate.convert.spelling import code, composed, is_operator, path, spelled
+from dualgrad.migrate.convert.spelling import code, composed, path, spelled
 from dualgrad.sparse.sparse_tensor import SparseTensor
 from engine.core.trace import Symbol, constant
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
@@ -353,9 +353,6 @@ class Body:
 
     def _write_op(self, item: OpItem) -> None:
         node = item.node
-        if (number := self._number(item)) is not None:
-            self._code[id(node.outputs[0])] = literal(number)
-            return
         size = 1 + self.take(item.inputs)
         if is_alias(node):
             self._pending.append(_Pending(node.outputs[0], item, self.value(node.inputs[0]), size - 1))
@@ -368,6 +365,9 @@ class Body:
             value = composed(node, operands) or self.module.not_converted(item)
         else:
             value = code(spelling, operands)
+        if isinstance(value, ast.BinOp) and (number := self._number(item)) is not None:
+            self._code[id(node.outputs[0])] = literal(number)
+            return
         if not node.outputs:
             self.flush()
             self.add(ast.Expr(value), item)
@@ -385,12 +385,9 @@ class Body:
 
     def _number(self, item: OpItem) -> float | None:
         """What an operator makes of two numbers of the program, for one that computes on with it."""
-        node, uses = item.node, self._uses.get(id(item.outputs[0]), []) if len(item.outputs) == 1 else []
-        if len(node.inputs) != 2 or len(uses) != 1 or not isinstance(uses[0], (OpItem, DrawItem)):
-            return None
-        spelling = spelled(node)
+        node, uses = item.node, self._uses.get(id(item.outputs[0]), [])
         known = all(type(literal_of(x)) is float for x in node.inputs) and not node.params
-        if not known or spelling is None or not is_operator(spelling):
+        if not known or len(uses) != 1 or not isinstance(uses[0], (OpItem, DrawItem)):
             return None
         value = np.asarray(node.op.kernel(*[x.node.params["value"] for x in node.inputs]))
         number = data(value) if value.dtype == node.outputs[0].dtype.as_numpy_dtype else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -56,6 +57,20 @@ def computes(call: ast.Call) -> bool:
 def is_plain(value: ast.expr) -> bool:
     """Whether an expression computes a plain value, if what its names stand for are plain values."""
     return all(computes(n) if isinstance(n, ast.Call) else isinstance(n, _PLAIN) for n in ast.walk(value))
+
+
+def plain_names(tree: ast.Module) -> Iterator[tuple[ast.Assign, set[str], set[str]]]:
+    """The statements at the top that name plain values, which nothing changes: the names given, and those read."""
+    stores = Counter(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
+    stores.update(name for n in ast.walk(tree) if isinstance(n, ast.Global) for name in n.names)
+    known = set(COMPUTE)
+    for node in top(tree.body):
+        if isinstance(node, ast.Assign) and is_plain(node.value):
+            given = {n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+            read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} - given
+            if given and read <= known and all(stores[n] == 1 for n in given):
+                known |= given
+                yield node, given, read
 
 
 @dataclass

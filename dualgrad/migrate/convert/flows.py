@@ -76,9 +76,7 @@ def coded(body: Any, x: Any) -> ast.expr:
         return literal([d if d is None else int(d) for d in x.as_list()])
     if isinstance(x, (list, tuple)):
         return ast.List([coded(body, i) for i in x], ast.Load())
-    if hasattr(x, "tolist") and not hasattr(x, "dtype"):
-        return literal(x.tolist())
-    if hasattr(x, "dtype") and hasattr(x, "tolist"):
+    if hasattr(x, "tolist"):
         return literal(x.tolist())
     return literal(x)
 

@@ -28,7 +28,7 @@ from dualgrad.migrate.compare.printed import differing_lines
 from dualgrad.migrate.convert import dispatching, iterating, monitoring, printing, program_initializers, trial
 from dualgrad.migrate.convert.body import Statement
 from dualgrad.migrate.convert.call_sites import all_calls, called, is_name, results
-from dualgrad.migrate.convert.edits import COMPUTE, Extent, Place, Plan, Replaced, Unsafe, extent, is_plain
+from dualgrad.migrate.convert.edits import Extent, Place, Plan, Replaced, Unsafe, extent, plain_names
 from dualgrad.migrate.convert.minimizations import IMPORT
 from dualgrad.migrate.convert.notes import Notes
 from dualgrad.migrate.convert.plan import Planner
@@ -229,20 +229,12 @@ def _stands_alone(cst: Any, line: Any) -> bool:
 def _constants(cst: Any, body: Sequence[Any], wanted: set[str]) -> list[Any]:
     """The names of plain values with which a program begins, or that the module reads, and which nothing changes."""
     tree = ast.parse(cst.Module(body=body).code)
-    stores = Counter(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
-    stores.update(name for n in ast.walk(tree) if isinstance(n, ast.Global) for name in n.names)
-    plain: list[tuple[Any, set[str], set[str], bool]] = []
-    known: set[str] = set()
+    named = {id(node): (given, read) for node, given, read in plain_names(tree)}
     begins = True
+    plain: list[tuple[Any, set[str], set[str], bool]] = []
     for line, node in zip(body, tree.body, strict=True):
-        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-        given = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        if (
-            isinstance(node, ast.Assign) and is_plain(node.value) and given and names <= known | given | COMPUTE
-            and all(stores[n] == 1 for n in given)
-        ):  # fmt: skip
-            known |= given
-            plain.append((line, given, names, begins))
+        if id(node) in named:
+            plain.append((line, *named[id(node)], begins))
         elif not _stands_alone(cst, line):
             begins = False
     found: list[Any] = []

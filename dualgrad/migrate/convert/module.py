@@ -26,7 +26,7 @@ from dualgrad.migrate.convert.literals import data, literal, literal_of, stored
 from dualgrad.migrate.convert.minimizations import CALLBACKS
 from dualgrad.migrate.convert.observed_run import Capture, Run
 from dualgrad.migrate.convert.origins import Origin, Origins
-from dualgrad.migrate.convert.repetition import in_a_loop
+from dualgrad.migrate.convert.repetition import expression, in_a_loop
 from dualgrad.migrate.convert.shortening import Function, Shortening
 from dualgrad.migrate.convert.sizes import Said
 from dualgrad.migrate.convert.spelling import path
@@ -157,7 +157,7 @@ class Module:
             return self._slot(*self._slots[id(handle)])
         if id(handle) not in self._made:
             self._make(id(handle))
-        return _expression(self._code[id(handle)])
+        return expression(self._code[id(handle)])
 
     def _slot(self, optimizer: Any, variable: Any, name: str) -> ast.expr:
         """The slot or counter that an optimizer keeps for a variable; None before its first step."""
@@ -404,8 +404,8 @@ class Module:
 
     def _list_name(self, key: tuple[str, ...], wanted: str) -> str:
         if key not in self._lists:
-            name = self._lists[key] = self.scope.free(wanted)
             value = ast.List(self._starred(key), ast.Load())
+            name = self._lists[key] = self.scope.free(wanted)
             self.top.append(Statement(ast.Assign([ast.Name(name, ast.Store())], value)))
         return self._lists[key]
 
@@ -413,11 +413,11 @@ class Module:
         """Expressions of variables; a list of some of them with a star."""
         if not texts:
             return []
-        for name in {name for name, _ in self._held.values()}:
-            key = next((k for k, n in self._lists.items() if n == name), ())
-            if key and key == texts[: len(key)]:
-                return [ast.Starred(ast.Name(name), ast.Load()), *self._starred(texts[len(key) :])]
-        return [_expression(texts[0]), *self._starred(texts[1:])]
+        begun = max((k for k in self._lists if len(k) > 1 and k == texts[: len(k)]), key=len, default=None)
+        if begun is None:
+            return [expression(texts[0]), *self._starred(texts[1:])]
+        starred = ast.Starred(ast.Name(self._lists[begun]), ast.Load())
+        return [starred, *self._starred(texts[len(begun) :])]
 
     def optimizer(self, optimizer: Any) -> str:
         """The name of an optimizer, which is made at the top of the module when it is first used."""
@@ -600,16 +600,8 @@ class Module:
 
     def listing(self, texts: Sequence[str]) -> str:
         """The text of a list of variables: its name, if it has one; lists that are a part of it with a star."""
-        found = self._lists.get(tuple(texts))
-        if found is not None:
-            return found
-        parts, rest = [], list(texts)
-        while rest:
-            begun = [(k, n) for k, n in self._lists.items() if len(k) > 1 and list(k) == rest[: len(k)]]
-            key, name = max(begun, key=lambda pair: len(pair[0]), default=((rest[0],), ""))
-            parts.append(f"*{name}" if name else rest[0])
-            rest = rest[len(key) :]
-        return f"[{', '.join(parts)}]"
+        key = tuple(texts)
+        return self._lists.get(key) or ast.unparse(ast.List(self._starred(key), ast.Load()))
 
     def owner(self, handle: Any) -> str:
         """The optimizer that keeps a variable; empty if none does."""
@@ -678,10 +670,6 @@ class Module:
             decorators = [function.decorator] if function.decorator else []
             lines += ["", "", *decorators, *printing.checked(function.name, names, whole, self.origin)]
         return lines
-
-
-def _expression(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
 
 
 def _element(name: str, key: Any) -> ast.expr:

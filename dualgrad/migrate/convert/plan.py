@@ -78,7 +78,8 @@ class Planner(Runs):
             if not self._statement(statement):
                 self.plan.gone.add(place(statement))
         for text, following in pairwise(body[1:]):
-            if is_text(text) and place(following) in self.plan.gone:  # it says what that is
+            said = text.value if isinstance(text, ast.Expr) else None
+            if isinstance(said, ast.Constant) and place(following) in self.plan.gone:  # a text that says what that is
                 self.plan.gone.add(place(text))
         if not self._again:
             self._once.append(body)
@@ -552,10 +553,7 @@ class Planner(Runs):
         return not numbers <= told
 
     def sayable(self) -> dict[int, Said]:
-        """By line, the statements whose numbers the module says in names of the program, with those at the top.
-
-        Of these, data decides the numbers; there are none if nothing is found but what is said already.
-        """
+        """By line, the statements whose numbers the module can say in names of the program; none if none is new."""
         nodes = {place(n): n for n in ast.walk(self.tree) if isinstance(n, ast.stmt)}
         sizes, found = Sizes(self.tree, self.scopes, self.names, self._value), {}
         for where, numbers in [pair for pair in self._sizes_seen.items() if pair[1]]:
@@ -682,11 +680,6 @@ def _fills(node: ast.stmt) -> bool:
     targets = [t for s in node.body if isinstance(s, ast.Assign) for t in s.targets]
     keys = [t.slice for t in targets if isinstance(t, ast.Subscript)]
     return len(keys) == len(node.body) and all(isinstance(k, ast.Name) and k.id in names for k in keys)
-
-
-def is_text(node: ast.stmt) -> bool:
-    """Whether a statement is nothing but a text."""
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def _is_block(node: ast.stmt) -> bool:

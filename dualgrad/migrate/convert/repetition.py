@@ -1,4 +1,4 @@
-"""Loops from repetition: lists of like expressions, and like statements that follow each other, are written once.
+"""Loops from repetition: lists of like expressions are written once.
 
 It works on the finished code: expressions are alike if they differ only in some of their parts, and each part runs
 through a list that has a name, through the elements of one value, or through a few expressions that can be listed.
@@ -71,53 +71,17 @@ class Repetition:
             else:
                 _listed_return(statement.code)
                 statement.code = _Lists(self).visit(statement.code)
-        return self._looped(statements)
-
-    def _looped(self, statements: list[Any]) -> list[Any]:
-        looped: list[Any] = []
-        i = 0
-        while i < len(statements):
-            count = 1
-            while i + count < len(statements) and self._is_effect(statements[i : i + count + 1]):
-                count += 1
-            loop = self._loop(statements[i : i + count]) if count >= LEAST else None
-            if loop is None:
-                looped.append(statements[i])
-                i += 1
-            else:
-                looped.append(loop)
-                i += count
-        return looped
-
-    def _is_effect(self, statements: Sequence[Any]) -> bool:
-        codes = [s.code for s in statements]
-        return all(isinstance(c, ast.Expr) for c in codes) and _columns([c.value for c in codes]) is not None
-
-    def _loop(self, statements: Sequence[Any]) -> Any:
-        made = self.looped([s.code.value for s in statements])
-        if made is None:
-            return None
-        value, target, source = made
-        first = copy.copy(statements[0])
-        inside = copy.copy(statements[0])
-        inside.code = ast.Expr(value)
-        first.code = ast.For(target, source, [inside], [])
-        return first
+        return statements
 
     def looped(self, values: Sequence[ast.expr]) -> tuple[ast.expr, ast.expr, ast.expr] | None:
         """One expression for several alike, the names that run, and what they run through."""
-        free = [n for n in _NAMES if self._is_free(n)]
-        made = pattern(values, free)
+        made = pattern(values, [n for n in _NAMES if self._is_free(n)])
         if made is None:
             return None
         value, names = made
-        sources = [self._source(column) for column in names]
-        targets: list[ast.expr] = [ast.Name(n, ast.Store()) for n in names.values()]
-        if len(names) == 1:
-            return value, targets[0], sources[0]
-        return value, ast.Tuple(targets, ast.Store()), ast.Call(ast.Name("zip"), sources, [])
+        return value, *through(names, [self.source(column) for column in names])
 
-    def _source(self, column: tuple[Any, ...]) -> ast.expr:
+    def source(self, column: tuple[Any, ...]) -> ast.expr:
         """The list that some expressions, as texts, or some numbers are the elements of."""
         if not isinstance(column[0], str):
             return counted(column)
@@ -126,12 +90,12 @@ class Repetition:
         items = [re.fullmatch(r"(.+)\[(\d+)\]", text) for text in column]
         if [int(i[2]) for i in items if i] == list(range(len(column))) and len({i[1] for i in items if i}) == 1:
             whole = column[0].removesuffix("[0]")
-            return _expression(whole if self.sizes.get(whole) == len(column) else f"{whole}[:{len(column)}]")
+            return expression(whole if self.sizes.get(whole) == len(column) else f"{whole}[:{len(column)}]")
         for size in range(len(column) - 1, LEAST - 1, -1):
             if column[:size] in self._lists and column[size:] in self._lists:
                 return ast.BinOp(ast.Name(self._lists[column[:size]]), ast.Add(), ast.Name(self._lists[column[size:]]))
         name = self._listed(column)
-        return _list([_expression(text) for text in column]) if name is None else ast.Name(name)
+        return _list([expression(text) for text in column]) if name is None else ast.Name(name)
 
 
 def sizes(statements: Sequence[Any], lists: Mapping[tuple[str, ...], str]) -> dict[str, int]:
@@ -185,7 +149,8 @@ def sizes(statements: Sequence[Any], lists: Mapping[tuple[str, ...], str]) -> di
     return by_name
 
 
-def _expression(text: str) -> ast.expr:
+def expression(text: str) -> ast.expr:
+    """The expression that a text is."""
     return ast.parse(text, mode="eval").body
 
 
@@ -235,30 +200,18 @@ class _Written(ast.NodeTransformer):
     """Makes elements of such names."""
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        return _expression(node.id) if "[" in node.id else node
-
-
-def _columns(values: Sequence[ast.expr]) -> tuple[list[Statement], list[tuple[Any, ...]]] | None:
-    """Like expressions, and what each part of them is, in all; None if they are not alike."""
-    statements, aligned = [Statement(ast.Expr(_Items().visit(copy.deepcopy(v)))) for v in values], Aligned()
-    if len({aligned.shape(s) for s in statements}) > 1:
-        return None
-    return statements, list(zip(*[[part.value for part in aligned.parts(s)] for s in statements], strict=True))
+        return expression(node.id) if "[" in node.id else node
 
 
 def pattern(values: Sequence[ast.expr], free: Sequence[str]) -> tuple[ast.expr, dict[tuple[Any, ...], str]] | None:
     """One expression for several alike, and its names for what differs: texts, or numbers, one for each of them.
 
-    Parameters
-    ----------
-    values : sequence of expression
-    free : sequence of str
-        The names that it may use; there is none if these are too few, or if nothing differs.
+    There is none if nothing differs, or if the `free` names are too few.
     """
-    found = _columns(values)
-    if found is None:
+    statements, aligned = [Statement(ast.Expr(_Items().visit(copy.deepcopy(v)))) for v in values], Aligned()
+    if len({aligned.shape(s) for s in statements}) > 1:
         return None
-    statements, columns = found
+    columns = list(zip(*[[part.value for part in aligned.parts(s)] for s in statements], strict=True))
     varying = list(dict.fromkeys(c for c in columns if len(set(c)) > 1))
     if not 0 < len(varying) <= len(free):
         return None
@@ -289,8 +242,13 @@ def in_a_loop(values: Sequence[ast.expr]) -> ast.ListComp | None:
     made = pattern(values, _RUNNING) if len(values) >= LEAST else None
     if made is None or any(isinstance(x, str) for column in made[1] for x in column):
         return None
-    value, names = made
-    rows = list(next(iter(names))) if len(names) == 1 else list(zip(*names, strict=True))
-    targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names.values()]
-    target = targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Store())
-    return ast.ListComp(value, [ast.comprehension(target, literal(rows), [], 0)])
+    rows = list(zip(*made[1], strict=True))
+    target, source = through(made[1], [literal([row[0] for row in rows] if len(made[1]) == 1 else rows)])
+    return ast.ListComp(made[0], [ast.comprehension(target, source, [], 0)])
+
+
+def through(names: Mapping[Any, str], sources: Sequence[ast.expr]) -> tuple[ast.expr, ast.expr]:
+    """What a loop gives names to, and what it runs through."""
+    targets: list[ast.expr] = [ast.Name(n, ast.Store()) for n in names.values()]
+    source = sources[0] if len(sources) == 1 else ast.Call(ast.Name("zip"), list(sources), [])
+    return targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Store()), source

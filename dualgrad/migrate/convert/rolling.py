@@ -12,15 +12,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dualgrad.migrate.convert.alignment import Aligned, Part, blocks, common, is_mixed, renamed, replaced
-from dualgrad.migrate.convert.repetition import counted
+from dualgrad.migrate.convert.alignment import Aligned, Part, blocks, common, is_mixed, plain, renamed, replaced
+from dualgrad.migrate.convert.repetition import through
 
 LEAST = 3
 """How often something must be repeated to become a loop."""
 LONGEST = 60
 """Statements in one step."""
-MOST_NAMES = 5
-"""From how many values on they have no names of their own."""
 WIDEST = 90
 """Characters in the head of a loop."""
 MOST_TRIED = 100
@@ -77,13 +75,15 @@ class Rolling:
         Names of lists at the top of the module, by the texts of their elements.
     free : callable
         Of a name and the names that the function has, one that is free.
+    source : callable
+        Of numbers, or the texts of variables, the list that they are the elements of.
     """
 
     def __init__(
         self, aligned: Aligned, length: Callable[[Any], int], lists: dict[tuple[str, ...], str],
-        free: Callable[[str, set[str]], str],
+        free: Callable[[str, set[str]], str], source: Callable[[tuple[Any, ...]], ast.expr],
     ) -> None:  # fmt: skip
-        self._aligned, self._length, self._lists, self._free = aligned, length, lists, free
+        self._aligned, self._length, self._lists, self._free, self._listed = aligned, length, lists, free, source
         self._parameters: set[str] = set()
 
     def roll(self, statements: list[Any], parameters: Sequence[str]) -> list[Any]:
@@ -168,7 +168,7 @@ class Rolling:
 
     def _rolled(self, statements: list[Any], steps: _Steps) -> list[Any] | None:
         columns = self._columns(steps)
-        if columns is None or self._is_wide(columns):
+        if columns is None:
             return None
         after = self._read_after(statements, steps)
         initial: dict[str, str] = {}
@@ -184,8 +184,6 @@ class Rolling:
         if any(stored.count(n) > 1 for names in columns.stored.values() for n in names):
             return None
         taken = {p.value for p in self._aligned.all_parts(statements) if p.is_name} | self._parameters
-        if steps.period == 1 and not columns.carried and len(columns.stored) == 1:
-            return self._comprehension(statements, steps, columns, after, taken)
         return self._loop(statements, steps, columns, collected, initial, after, taken)
 
     def _read_after(self, statements: list[Any], steps: _Steps) -> set[str]:
@@ -207,102 +205,44 @@ class Rolling:
         walk(statements)
         return read
 
-    def _runs(self, columns: _Columns, taken: set[str]) -> tuple[dict[int, str], ast.expr, ast.expr] | None:
+    def _runs(
+        self, columns: _Columns, count: int, taken: set[str]
+    ) -> tuple[dict[int, str], ast.expr, ast.expr] | None:  # fmt: skip
         """The names of what runs, by number of the part, the target of the loop, and what it runs through."""
         by_values: dict[tuple[Any, ...], list[Part]] = {}
         keys = {n: tuple([repr(p.value) for p in column]) for n, column in columns.running.items()}
         for number, column in columns.running.items():
             by_values.setdefault(keys[number], column)
-        sources = [self._source(column) for column in by_values.values()]
-        wanted = [common([p.value for p in c]) if c[0].is_name else "i" for c in by_values.values()]
+        sources = [self._source(column, bool(columns.stored)) for column in by_values.values()]
+        wanted = [_label(column, source) for column, source in zip(by_values.values(), sources, strict=True)]
         named = {key: self._new(name, taken) for key, name in zip(by_values, wanted, strict=True)}
         names = {number: named[key] for number, key in keys.items()}
-        count = len(next(iter(columns.running.values()))) if columns.running else 0
-        targets: list[ast.expr] = [ast.Name(n, ast.Store()) for n in named.values()]
-        if not targets:
+        if not named:
             return names, ast.Name("_", ast.Store()), ast.Call(ast.Name("range"), [ast.Constant(count)], [])
-        if len(targets) == 1:
-            source = sources[0]
-        elif len(targets) == 2 and _is_count(sources[0]):
-            source = ast.Call(ast.Name("enumerate"), [sources[1]], [])
-        elif len(targets) == 2 and _is_count(sources[1]):
-            source, targets = ast.Call(ast.Name("enumerate"), [sources[0]], []), targets[::-1]
-        else:
-            source = ast.Call(ast.Name("zip"), sources, [])
-        if len(ast.unparse(source)) > WIDEST:
-            return None
-        return names, targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Store()), source
+        if len(named) == 2 and any(map(_is_count, sources)):
+            if _is_count(sources[1]):
+                named, sources = dict(reversed(named.items())), sources[::-1]
+            sources = [ast.Call(ast.Name("enumerate"), sources[1:], [])]
+        target, source = through(named, sources)
+        return None if len(ast.unparse(source)) > WIDEST else (names, target, source)
 
-    def _is_wide(self, columns: _Columns) -> bool:
-        """Whether what runs is too long to be written; `_runs` says it too, later."""
-        named = {tuple([p.value for p in column]) for column in columns.running.values() if column[0].is_name}
-        return sum(len(value) + 2 for texts in named if texts not in self._lists for value in texts) > WIDEST
-
-    def _source(self, column: Sequence[Part]) -> ast.expr:
-        values = [p.value for p in column]
-        if column[0].is_name:
-            texts = tuple(values)
-            return (
-                ast.Name(self._lists[texts])
-                if texts in self._lists
-                else ast.List([ast.Name(n) for n in values], ast.Load())
-            )
-        return counted(values)
+    def _source(self, column: Sequence[Part], stores: bool) -> ast.expr:
+        values = tuple([p.value for p in column])
+        if stores and column[0].is_name and values not in self._lists:
+            return ast.List([ast.Name(n) for n in values], ast.Load())
+        return self._listed(values)
 
     def _new(self, wanted: str, taken: set[str]) -> str:
         name = self._free(wanted, taken)
         taken.add(name)
         return name
 
-    def _comprehension(
-        self, statements: list[Any], steps: _Steps, columns: _Columns, after: set[str], taken: set[str]
-    ) -> list[Any] | None:
-        """One value of each step, and nothing from one to the next: a list."""
-        first = steps.block[steps.first]
-        (names,) = columns.stored.values()
-        if not isinstance(first.code, ast.Assign) or not isinstance(first.code.targets[0], ast.Name):
-            return None
-        runs = self._runs(columns, taken)
-        if runs is None or not columns.running:
-            return None
-        running, target, source = runs
-        (new,) = replaced([first], lambda p, i: running.get(i, p.value))
-        value: ast.expr = ast.ListComp(new.code.value, [ast.comprehension(target, source, [], 0)])
-        if isinstance(new.code.value, ast.Name):
-            value = source
-        if len(names) < MOST_NAMES and not self._are_listed(names, steps, statements):
-            new.code = ast.Assign([ast.Tuple([ast.Name(n, ast.Store()) for n in names], ast.Store())], value)
-            later: dict[str, Any] = {}
-        else:
-            name = self._new(f"all_{common(names)}" if common(names) in taken else common(names), taken)
-            new.code = ast.Assign([ast.Name(name, ast.Store())], value)
-            later = _elements(name, names, after)
-        if self._length(new) >= steps.lines + self._length(first):
-            return None
-        return self._replace_steps(statements, steps, [new], later)
-
-    def _are_listed(self, names: Sequence[str], steps: _Steps, statements: list[Any]) -> bool:
-        """Whether names are read only all together, in a list."""
-        inside = {id(s) for s in steps.block[steps.first : steps.last]}
-        every = [
-            s for block in blocks(statements) for s in block if id(s) not in inside and not hasattr(s.code, "body")
-        ]
-        own = set(names)
-        every = [s for s in every if any(p.value in own for p in self._aligned.parts(s))]
-        reads = sum(_is_read(p) and p.value in own for s in every for p in self._aligned.parts(s))
-        lists = [n for s in every for n in ast.walk(s.code) if isinstance(n, ast.List) and _texts(n) == list(names)]
-        return reads == len(lists) * len(names)
-
     def _loop(
         self, statements: list[Any], steps: _Steps, columns: _Columns, collected: Sequence[str],
         initial: dict[str, str], after: set[str], taken: set[str],
     ) -> list[Any] | None:  # fmt: skip
         first = steps.statements(0)
-        if columns.running:
-            runs = self._runs(columns, taken)
-        else:
-            count = ast.Call(ast.Name("range"), [ast.Constant(steps.count)], [])
-            runs = {}, ast.Name("_", ast.Store()), count
+        runs = self._runs(columns, steps.count, taken)
         if runs is None:
             return None
         running, target, source = runs
@@ -372,8 +312,14 @@ class Rolling:
         return made
 
 
-def _texts(listed: ast.List) -> list[str]:
-    return [e.id if isinstance(e, ast.Name) else "" for e in listed.elts]
+def _label(column: Sequence[Part], source: ast.expr) -> str:
+    """A name for what runs through a list: what its elements have in common, or one of what the list is called."""
+    values = [p.value for p in column]
+    if not column[0].is_name:
+        return "i"
+    listed = ast.unparse(source).rpartition(" ")[2]
+    alike = common(values) != plain(values[-1]) or len(set(map(plain, values))) == 1
+    return common(values) if alike or not listed.isidentifier() or listed[-1] != "s" else listed[:-1]
 
 
 def _is_read(part: Part) -> bool:

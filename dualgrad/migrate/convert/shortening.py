@@ -80,7 +80,7 @@ class Shortening:
     def shorten(self) -> None:
         """Do it."""
         self._repeat()
-        rolling = Rolling(self._aligned, self._length, self._lists, self._free)
+        rolling = Rolling(self._aligned, self._length, self._lists, self._free, self._repetition.source)
         for function in self._functions:
             function.statements = rolling.roll(function.statements, [name for name, _ in function.parameters])
         for function in self._functions:

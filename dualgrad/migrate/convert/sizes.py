@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dualgrad.migrate.check.scopes import Element, Entered, Expression, Parameter, Part, Scopes
-from dualgrad.migrate.convert.edits import COMPUTE, Place, computes, is_plain, place, top
+from dualgrad.migrate.convert.edits import COMPUTE, Place, computes, is_plain, place, plain_names
 from dualgrad.migrate.convert.facts import is_graphs, is_tensorflow
 from dualgrad.platform.flags import FLAGS
 
@@ -206,10 +205,6 @@ class Said:
     left: bool = False
     constants: list[tuple[ast.expr, Any]] = field(default_factory=list)
 
-    def anew(self) -> Said:
-        """The same, of which nothing was said yet."""
-        return Said(self.place, self.numbers, self.told, constants=self.constants)
-
     def names(self) -> set[str]:
         """The names of the program that it may use."""
         return {n.id for e, _ in [*self.numbers, *self.constants] for n in ast.walk(e) if isinstance(n, ast.Name)}
@@ -235,14 +230,15 @@ def of_constants(tree: ast.Module, names: Mapping[str, Any]) -> dict[int, Said]:
     names : mapping
         Its global names, and what they stood for in the end.
     """
-    scopes, known = Scopes(tree), set[str]()
-    stores = Counter(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
+    scopes = Scopes(tree)
+    given = {name for _, found, _ in plain_names(tree) for name in found}
+    known = COMPUTE | {name for name in given if isinstance(names.get(name), (int, float, np.generic))}
 
     def number(node: ast.expr) -> Any:
         """What the program's names and computations make; None if it is no number, or uses something else."""
         read = {n for n in ast.walk(node) if isinstance(n, ast.Name)}
         final = all(n.id in COMPUTE or scopes.of[n].find(n.id) is scopes.module.bound.get(n.id) for n in read)
-        if not read or not {n.id for n in read} <= known | COMPUTE or not final or not is_plain(node):
+        if not read or not {n.id for n in read} <= known or not final or not is_plain(node):
             return None
         try:
             value = eval(compile(ast.Expression(node), "<constant>", "eval"), dict(names))
@@ -250,13 +246,6 @@ def of_constants(tree: ast.Module, names: Mapping[str, Any]) -> dict[int, Said]:
             return None
         value = value.item() if isinstance(value, np.generic) else value
         return value if type(value) in (int, float) else None
-
-    for node in top(tree.body):
-        if isinstance(node, ast.Assign) and is_plain(node.value):
-            given = {n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
-            read = {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
-            plain = {n for n in given if stores[n] == 1 and isinstance(names.get(n), (int, float, np.generic))}
-            known |= plain if read <= known | COMPUTE else set()
 
     def said(node: ast.AST) -> Iterator[tuple[ast.expr, Any]]:
         if isinstance(node, ast.expr) and (value := number(node)) is not None:

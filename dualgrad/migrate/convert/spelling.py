@@ -389,11 +389,6 @@ def code(spelling: Spelling, operands: Sequence[ast.expr], whole: Callable[[Any]
     return ast.Attribute(made, spelling.field, ast.Load()) if spelling.field else made
 
 
-def is_operator(spelling: Spelling) -> bool:
-    """Whether a call is written as an operator of two operands."""
-    return spelling.target in _BINARY_NODES
-
-
 def path(dotted: str) -> ast.expr:
     """The expression ``a.b.c``."""
     first, *rest = dotted.split(".")
