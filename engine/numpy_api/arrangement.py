@@ -13,7 +13,7 @@ from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, Results, operands
 from engine.core.value import Value, dtype_of
 from engine.numpy_api.functions import Row, constant, dims_of, flat, inexact, length, not_taken_if, rank_of
-from engine.ops import arithmetic, compare, complexes, diagonal, gather, reduce, scan, slicing, sorting
+from engine.ops import compare, complexes, diagonal, gather, reduce, scan, slicing, sorting
 from engine.ops import shape as shapes
 
 
@@ -140,11 +140,6 @@ def _unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * 
     before = [(0, 0)] * rank_of(p)
     before[axis] = (1, 0)
     return p + np.pad(scan.cumsum(change, axis), before)
-
-
-@operands("x")
-def _fix(x: Any) -> Operand:
-    return compare.where(compare.less(x, constant(0, x)), arithmetic.ceil(x), arithmetic.floor(x))
 
 
 def _cumulative(function: Any, first: float) -> Any:
@@ -292,7 +287,7 @@ ARRANGEMENT: dict[Any, Row] = {
     np.emath.arcsin: (_of_any_number(np.arcsin, lambda x: abs(x) <= 1, on_a_cut=True), "tf.asin"),
     np.emath.arctanh: (_of_any_number(np.arctanh, lambda x: abs(x) <= 1), "tf.atanh"),
     np.unwrap: (_unwrap, "tf.cumsum"),
-    np.fix: (_fix, "tf.floor"),
+    np.fix: (operands("x")(lambda x: np.trunc(x)), "tf.floor"),
     np.cumulative_sum: (_cumulative(np.cumsum, 0.0), "tf.cumsum"),
     np.cumulative_prod: (_cumulative(np.cumprod, 1.0), "tf.math.cumprod"),
     np.unstack: (_unstack, "tf.unstack"),

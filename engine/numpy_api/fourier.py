@@ -118,6 +118,7 @@ def _from_half(a: Any, s: Any, axes: Any, norm: Any) -> Any:
     if lengths is None:
         lengths = _lengths(a, along)
         lengths[-1] = 2 * (lengths[-1] - 1)
+        not_taken_if(lengths[-1] < 1)
     a = _fitted(a, along[:-1], lengths[:-1])
     last, others = along[-_AT_ONCE:], along[:-_AT_ONCE]
     sizes = tuple(lengths[-len(last) :])

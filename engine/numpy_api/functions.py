@@ -44,6 +44,7 @@ from engine.ops import (
     stats,
 )
 from engine.ops import shape as shapes
+from engine.ops.lift import as_operand
 from engine.runtime.errors import ShapeError
 
 
@@ -84,8 +85,8 @@ def length(x: Any, axis: int) -> int:
 
 
 def constant(x: Any, like: Any) -> EagerTensor:
-    """A constant of the dtype of another value."""
-    return EagerTensor(np.asarray(x, dtype_of(like).numpy))
+    """A constant of the dtype of another value, which must have room for it: an imaginary part is not dropped."""
+    return EagerTensor(as_operand(x, dtype_of(like), "what stands beside a tensor"))
 
 
 def _along(x: Any, axis: Any) -> tuple[Any, Any]:
@@ -107,8 +108,11 @@ def _wide(x: Any) -> Operand:
 
 
 def as_asked(a: Any, dtype: Any) -> Any:
-    """`a` in the dtype in which a result is to be computed, if one is asked for."""
-    return a if dtype is None else compare.cast(a, numpy_dtype(dtype))
+    """`a` in the dtype in which a result is to be computed, if one is asked for; an imaginary part is not dropped."""
+    if dtype is None:
+        return a
+    not_taken_if(dtype_of(a).is_complex and not numpy_dtype(dtype).is_complex)
+    return compare.cast(a, numpy_dtype(dtype))
 
 
 def numpy_dtype(dtype: Any) -> DType:
@@ -212,7 +216,9 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
     if ord is not None and axis is None:
         axis = {1: -1, 2: (-2, -1)}.get(rank_of(x))
     of_matrices = isinstance(axis, (tuple, list)) and len(axis) == 2
-    not_taken_if(ord is not None and axis is None)
+    # the largest of none is no norm
+    of_none = (of_matrices or ord == np.inf) and 0 in dims_of(x)
+    not_taken_if(ord is not None and (axis is None or of_none))
     if dtype_of(x).is_complex and not (of_matrices and ord in (2, -2, "nuc")):
         x = complexes.abs(x)
     x = inexact(x)
@@ -381,7 +387,7 @@ def _take(a: Any, indices: Any, axis: Any = None, *, mode: str = "raise") -> Ope
 
 @operands("a", "prepend", "append")
 def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Operand:
-    if prepend is not None or append is not None:
+    if n and (prepend is not None or append is not None):
         a = np.concatenate([_end(prepend, a, axis), a, _end(append, a, axis)], axis=axis)
     before: tuple[Any, ...] = (slice(None),) * (axis if axis >= 0 else axis + rank_of(a))
     for _ in range(n):
@@ -405,7 +411,7 @@ def _where(condition: Any, x: Any, y: Any) -> Operand:
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Operand:
     low, high = a_min if min is None else min, a_max if max is None else max
     if low is not None and high is not None:
-        return arithmetic.clip(a, low, high)
+        return arithmetic.clip(a, np.minimum(low, high), high)
     a = a if low is None else arithmetic.maximum(a, low)
     return a if high is None else arithmetic.minimum(a, high)
 
@@ -419,7 +425,7 @@ def _linspace(
     if not endpoint:
         out = np.moveaxis(np.moveaxis(out, axis, 0)[:-1], 0, axis)
     out = as_asked(out, dtype)
-    return (out, (stop - start) / max(count - 1, 1)) if retstep else out
+    return (out, (stop - start) / (count - 1 if count > 1 else np.nan)) if retstep else out
 
 
 @operands("start", "stop", "base")
@@ -459,7 +465,7 @@ def _einsum(*operands: Any, optimize: Any = None) -> Operand:
     equation, factors = _equation(operands)
     factors = promoted(factors)
     like = next(x for x in factors if isinstance(x, Value))
-    values = [x if isinstance(x, Value) else constant(x, like) for x in factors]
+    values = [as_operand(x, dtype_of(like), "np.einsum: argument `operands`") for x in factors]
     return einsum.einsum(*_without_ones(equation.replace(" ", ""), values))
 
 

@@ -45,9 +45,9 @@ from engine.numpy_api.functions import (
     UNDERIVED,
     NotTaken,
     Row,
+    as_asked,
     dims_of,
     not_taken_if,
-    numpy_dtype,
     rank_of,
 )
 from engine.numpy_api.promotion import complex_dtype, promoted
@@ -283,8 +283,11 @@ def _as_told(inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any
     rest = {key: value for key, value in kwargs.items() if not (key == "where" and value is True)}
     if "out" in rest or "where" in rest or not np.issubdtype(rest.get("dtype", np.bool_), np.inexact):
         return inputs, rest
-    dtype = numpy_dtype(rest.pop("dtype"))
-    return tuple([compare.cast(x if isinstance(x, Value) else np.asarray(x), dtype) for x in inputs]), rest
+    try:
+        inputs = tuple([as_asked(x if isinstance(x, Value) else np.asarray(x), rest["dtype"]) for x in inputs])
+    except NotTaken:
+        return inputs, rest
+    return inputs, {key: value for key, value in rest.items() if key != "dtype"}
 
 
 def _one_of_ours(function: Callable[..., Any], ufunc: Any, inputs: tuple[Any, ...]) -> Any:

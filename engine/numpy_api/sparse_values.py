@@ -13,11 +13,11 @@ import numpy as np
 
 from engine.core.operands import Operand
 from engine.core.value import Value, dtype_of
-from engine.numpy_api.functions import as_asked, constant, length, rank_of
+from engine.numpy_api.functions import NotTaken, as_asked, constant, length, rank_of
 from engine.ops import gather, segment
 from engine.ops import shape as shapes
 from engine.ops.lift import as_operand
-from engine.runtime.errors import ShapeError
+from engine.runtime.errors import DTypeError, ShapeError
 from engine.runtime.lazy_scipy import scipy
 
 
@@ -191,7 +191,11 @@ class SparseValues:
 def made(theirs: Callable[..., Any], arg1: Any, shape: Any = None, dtype: Any = None) -> SparseValues:
     """The matrix that a class of SciPy's makes of ``(data, (rows, columns))`` or ``(data, indices, indptr)``."""
     data, *places = arg1
-    data = as_asked(data, dtype)
+    try:
+        data = as_asked(data, dtype)
+    except NotTaken:
+        name = theirs.__name__
+        raise DTypeError(f"{name}: argument `dtype` must be complex, like the entries, got {dtype!r}") from None
     if len(places) == 1:
         places = [np.asarray(i) for i in places[0]]
         sizes = [int(i.max(initial=-1)) + 1 for i in places] if shape is None else shape

@@ -49,19 +49,20 @@ def _spread(function: Callable[..., Any], power: float) -> Callable[..., Any]:
             alone = power < 1 and all(n == 1 for n in sizes)
             return (stats.reduce_variance if alone else function)(a, axis, keepdims)
         n = np.prod([length(a, i) for i in axes], dtype=int)
-        return function(a, axis, keepdims) * float(n / (n - less)) ** power
+        return function(a, axis, keepdims) * float(n / np.maximum(n - less, 0)) ** power
 
     return apply
 
 
-def _mean_square(a: Any, axis: Any, keepdims: Any, less: Any, where: Any, mean: Any) -> Any:
-    """The variance of the elements that count, around a mean that may be given."""
+def _mean_square(a: Any, axis: Any, keepdims: Any, less: Any, where: Any, mean: Any, none: float = 0.0) -> Any:
+    """The variance of the elements that count, around a mean that may be given; sums over `none` if too few count."""
     if mean is None:
         mean = np.mean(a, axis=axis, keepdims=True, where=where)
     real = dtype_of(a).real_dtype if dtype_of(a).is_complex else dtype_of(a)
     counted = compare.cast(shapes.broadcast_to(where, shapes.shape(a)), real)
     total = np.sum(np.square(np.abs(a - mean)), axis=axis, keepdims=keepdims, where=where)
-    return total / (np.sum(counted, axis=axis, keepdims=keepdims) - less)
+    free = np.sum(counted, axis=axis, keepdims=keepdims) - less
+    return total / np.where(free > 0, free, constant(none, free))
 
 
 @operands("a", "weights")
@@ -153,7 +154,7 @@ def _cov(
     less = (0 if bias else 1) if ddof is None else ddof
     if fweights is None and aweights is None:
         centered = m - np.mean(m, axis=1, keepdims=True)
-        return np.squeeze(centered @ np.conj(np.transpose(centered)) / (length(m, 1) - less))
+        return np.squeeze(centered @ np.conj(np.transpose(centered)) / max(length(m, 1) - less, 0))
     real = dtype_of(m).real_dtype if dtype_of(m).is_complex else dtype_of(m)
     weights: Any = None if fweights is None else EagerTensor(_counts(fweights).astype(real.numpy))
     if aweights is not None:
@@ -161,7 +162,8 @@ def _cov(
         weights = aweights if weights is None else weights * aweights
     total = np.sum(weights)
     divisor = total - less if aweights is None else total - less * (np.sum(weights * aweights) / total)
-    weights, divisor = compare.cast(weights, dtype_of(m)), compare.cast(divisor if less else total, dtype_of(m))
+    divisor = np.maximum(divisor, 0.0) if less else total
+    weights, divisor = compare.cast(weights, dtype_of(m)), compare.cast(divisor, dtype_of(m))
     centered = m - np.sum(m * weights, axis=1, keepdims=True) / compare.cast(total, dtype_of(m))
     return np.squeeze(centered @ np.conj(np.transpose(centered * weights)) / divisor)
 
@@ -265,7 +267,7 @@ def _nanspread(power: float) -> Callable[..., Any]:
     @operands("a")
     def apply(a: Any, axis: Any = None, *, ddof: Any = 0, keepdims: bool = False) -> Operand:
         known = np.logical_not(np.isnan(a))
-        return _mean_square(np.where(known, a, constant(0, a)), axis, keepdims, ddof, known, None) ** power
+        return _mean_square(np.where(known, a, constant(0, a)), axis, keepdims, ddof, known, None, np.nan) ** power
 
     return apply
 

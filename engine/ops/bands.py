@@ -30,7 +30,7 @@ def longest(sides: Sequence[int | None], low: int, high: int, empty: bool = Fals
     if rows is None or columns is None:
         return None
     for offset in (low, high):
-        if not -rows - empty < offset < columns + empty and (rows or columns or offset):
+        if offset and not -rows - empty < offset < columns + empty:
             raise InvalidArgumentError(f"diagonal: argument `k` must be in ({-rows}, {columns}), got {offset}")
     return min(rows + min(high, 0), columns - max(low, 0))
 

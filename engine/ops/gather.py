@@ -195,9 +195,8 @@ def _gather_back_kernel(
     return add_at(outer * between * size, rows.ravel(), values).reshape(shape)
 
 
-def _gather_back_abstract(
-    ct: Aval, like: Aval, indices: Aval, *, axis: int, batch_dims: int, lead: int = 0, like_lead: int = 0
-) -> Aval:
+def placed_shape(ct: Aval, like: Aval, *_: Aval, lead: int = 0, like_lead: int = 0, **__: Any) -> Aval:
+    """Abstract evaluation of ops that place `ct` in zeros: its leading dimensions, then like's own."""
     if like.shape is None or (lead and ct.shape is None):
         return Aval(None, ct.dtype)
     return Aval((ct.shape or ())[:lead] + like.shape[like_lead:], ct.dtype)
@@ -225,7 +224,7 @@ gather_back_op = linear(
     lambda ct, x, like, indices, *, axis, batch_dims, lead=0, like_lead=0: gather_op(
         ct, indices, axis=axis, batch_dims=batch_dims
     ),
-    _gather_back_abstract,
+    placed_shape,
     _gather_back_batch,
     args=("ct", "like", "indices"),
     sparsity=collected(

@@ -30,7 +30,7 @@ from engine.core.operands import Operand
 from engine.core.sparsity import GATHERS, SCATTERS
 from engine.core.value import boxed, dtype_of, shape_of
 from engine.ops.arithmetic import add
-from engine.ops.gather import gather_back_op, gather_op
+from engine.ops.gather import gather_back_op, gather_op, placed_shape
 from engine.runtime.cache import cached
 from engine.runtime.errors import IndexOutOfRangeError, ShapeError
 
@@ -219,13 +219,6 @@ getitem_op = linear(
 
 
 # ---- its transpose ---------------------------------------------------------------------------------------------------
-
-
-def placed_shape(ct: Aval, like: Aval, *_: Aval, lead: int = 0, like_lead: int = 0, **__: Any) -> Aval:
-    """Abstract evaluation of ops that place `ct` in zeros: its leading dimensions, then like's own."""
-    if like.shape is None or (lead and ct.shape is None):
-        return Aval(None, ct.dtype)
-    return Aval((ct.shape or ())[:lead] + like.shape[like_lead:], ct.dtype)
 
 
 def placing_rule(

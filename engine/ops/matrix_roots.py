@@ -65,6 +65,8 @@ def _logarithm(a: Any) -> np.ndarray:
 
 def _kernel(name: str, of_one: Callable[[np.ndarray], np.ndarray]) -> Callable[[Any], np.ndarray]:
     def kernel(x: Any) -> np.ndarray:
+        if not x.size:
+            return np.zeros_like(x)
         roots = np.array([of_one(m) for m in x.reshape(-1, *x.shape[-2:])]).reshape(x.shape)
         if roots.dtype.kind == "c" and x.dtype.kind != "c":
             if np.any(np.abs(roots.imag) > np.sqrt(np.finfo(x.dtype).eps) * np.max(np.abs(roots), initial=1.0)):

@@ -21,8 +21,8 @@ from engine.core.trace import constant_value
 from engine.core.value import Value, as_padding, dtype_of, shape_of
 from engine.ops.arithmetic import negative
 from engine.ops.axis_args import reduction_axes, single_axis, static_axis
-from engine.ops.gather import gather
-from engine.ops.indexing import placed_shape, placing_rule
+from engine.ops.gather import gather, placed_shape
+from engine.ops.indexing import placing_rule
 from engine.ops.joining import stack
 from engine.ops.shape import as_dims, broadcast_to, known_dims, reshape, shape_operand, size, unchanged
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError

@@ -18,7 +18,8 @@ from engine.core.sparsity import GATHERS, SCATTERS
 from engine.core.trace import constant_value
 from engine.core.value import Value, aval_of, dtype_of, shape_of
 from engine.ops.axis_args import static_int
-from engine.ops.indexing import OPERAND, getitem_op, placed_shape, placing_rule
+from engine.ops.gather import placed_shape
+from engine.ops.indexing import OPERAND, getitem_op, placing_rule
 from engine.runtime.errors import DTypeError, NotKnownYet, ShapeError
 
 # ---- boolean masks ---------------------------------------------------------------------------------------------------

@@ -191,10 +191,10 @@ def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool =
     if dtype.is_complex:
         # all but the spectral norm are norms of the moduli
         if pair is not None and ord == 2:
-            length = _matrix_norm(tensor, 2, pair, bool(keepdims))
-        else:
-            length = norm(abs(tensor), ord, axis, keepdims)
-        return cast(length, dtype)
+            return _matrix_norm(tensor, 2, pair, bool(keepdims))
+        length = norm(abs(tensor), ord, axis, keepdims)
+        # as TensorFlow has it, a sum of squares is complex
+        return cast(length, dtype) if ord in ("euclidean", "fro", 2) else length
     if axis is not None and axes is not None and len(axes) > 2:
         raise InvalidArgumentError(f"norm: argument `axis` must be an integer or a pair of integers, got {axis!r}")
     if ord == "fro" and axis is not None and pair is None:

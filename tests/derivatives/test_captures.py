@@ -244,6 +244,13 @@ def test_gradients_taken_inside_a_body_with_respect_to_what_it_captures() -> Non
         assert session.run([y, *graph_api.gradients(y, [x, c])]) == [192.0, 64.0, 192.0]
 
 
+def derivative_on_a_tape(a: Any, x: Any) -> Any:
+    with tape_api.GradientTape() as tape:
+        tape.watch(a)
+        y = a * a * x
+    return tape.gradient(y, a)
+
+
 @pytest.mark.parametrize("loop", ["while_loop", "foldl", "scan"])
 @pytest.mark.parametrize("watched", [False, True])
 def test_a_tape_in_a_body_does_not_watch_what_the_loop_began_with(loop: str, watched: bool) -> None:
@@ -258,17 +265,11 @@ def test_a_tape_in_a_body_does_not_watch_what_the_loop_began_with(loop: str, wat
         tf = tape_api
         x = tf.constant([1.5, -2.0])
 
-        def derivative(a: Any) -> Any:
-            with tf.GradientTape() as tape:
-                tape.watch(a)
-                y = a * a * x
-            return tape.gradient(y, a)
-
         if not watched:
-            return steps(tf, x, derivative).numpy()
+            return steps(tf, x, lambda a: derivative_on_a_tape(a, x)).numpy()
         with tf.GradientTape() as outer:
             outer.watch(x)
-            return steps(tf, x, derivative).numpy()
+            return steps(tf, x, lambda a: derivative_on_a_tape(a, x)).numpy()
 
     with graph_api.Graph().as_default(), graph_api.Session() as session:
         x = graph_api.constant([1.5, -2.0])
@@ -282,15 +283,9 @@ def test_a_tape_in_a_step_does_not_watch_what_the_step_before_returned(tapes: in
     """The first step returns what is captured; the first tape is started in the second one."""
     tf, x = tape_api, tape_api.constant([1.5, -2.0])
 
-    def derivative(a: Any) -> Any:
-        with tf.GradientTape() as tape:
-            tape.watch(a)
-            y = a * a * x
-        return tape.gradient(y, a)
-
     def steps() -> list[Any]:
         def step(a: Any, i: Any) -> Any:
-            return derivative(a) if int(i) else x
+            return derivative_on_a_tape(a, x) if int(i) else x
 
         rows = tf.constant([0, 1])
         return [

@@ -4,7 +4,6 @@ import gzip
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,6 @@ import numpy as np
 import pytest
 
 import graph_api as tf
-
-
-@pytest.fixture
-def sess() -> Iterator[tf.Session]:
-    with tf.Graph().as_default(), tf.Session() as session:
-        yield session
 
 
 def test_first_in_first_out(sess: tf.Session) -> None:

@@ -2,19 +2,12 @@
 
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import graph_api as tf
-
-
-@pytest.fixture
-def sess() -> Iterator[tf.Session]:
-    with tf.Graph().as_default(), tf.Session() as session:
-        yield session
 
 
 def two(sess: tf.Session) -> tuple[tf.Variable, tf.Variable]:

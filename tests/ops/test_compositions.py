@@ -36,6 +36,7 @@ CALLS: dict[str, tuple[Call, tuple[Any, ...]]] = {
     ),
     "sqrtm": (lambda tf, x: tf.linalg.sqrtm(tf.matmul(x, x, transpose_b=True) + tf.eye(3, dtype=x.dtype)), (X,)),
     "normalize-1": (lambda tf, x: tf.linalg.normalize(x, ord=1, axis=0), (X,)),
+    "norms of complex": (lambda tf, x: [tf.norm(tf.complex(x, W), p, -1) for p in (1, 2, np.inf, 2.5)], (X,)),
 }
 VALUES: dict[str, tuple[Call, tuple[Any, ...]]] = {
     "matrix_rank": (lambda tf, x: tf.linalg.matrix_rank(x), (RANKS,)),

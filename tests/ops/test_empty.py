@@ -54,7 +54,8 @@ def test_no_elements(row: Row, dtype: str) -> None:
     assert array(jvp(row.apply, inputs, tangents)[1]).shape == array(out).shape
 
 
-def test_no_seeds() -> None:
+def test_no_seeds_and_no_matrices() -> None:
+    assert tape_api.linalg.sqrtm(np.zeros((2, 0, 0))).shape == (2, 0, 0)
     out = array(scrambled_seed(EagerTensor(np.zeros((0, 2), np.int64))))
     assert out.shape == (0, 2) and out.dtype == np.int64
 

@@ -1,5 +1,6 @@
 """Images: sizes, crops, flips, colors and measures, in both modes, by differences, beside TensorFlow."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,7 @@ CALLS: dict[str, tuple[Call, tuple[Any, ...]]] = {
 }
 # TensorFlow has no gradient of these
 VALUES: dict[str, tuple[Call, tuple[Any, ...]]] = {
+    "crop-halves": (lambda tf, x: tf.image.crop_and_resize(x, [[0, 0, 1, 1.0]], [1], [9, 13], "nearest"), (BATCH,)),
     "hsv_to_rgb": (lambda tf, x: tf.image.hsv_to_rgb(x), (BATCH,)),
     "adjust_contrast": (lambda tf, x: tf.image.adjust_contrast(x, 1.7), (BATCH,)),
     "adjust_hue": (lambda tf, x: tf.image.adjust_hue(x, 0.3), (BATCH,)),
@@ -79,7 +81,7 @@ def test_both_modes(name: str) -> None:
     # where single precision is all there is, differences are too coarse
     coarse = name in ("psnr", "ssim", "rgb_to_grayscale", "adjust_brightness", "adjust_contrast", "adjust_gamma")
     coarse |= name in ("adjust_hue", "adjust_saturation", "per_image_standardization", "convert", "crop_and_resize")
-    if coarse or name == "crop_and_resize-one":
+    if coarse or name in ("crop_and_resize-one", "crop-halves"):
         np.testing.assert_equal(in_graph(graph_api, call, arrays), on_tape(tape_api, call, arrays))
     else:
         both_modes(call, arrays)
@@ -151,10 +153,10 @@ def test_resize_beside_tensorflow(method: str, antialias: bool) -> None:
 @pytest.mark.parametrize("method", range(4))
 def test_resize_images_beside_tensorflow(method: int, align_corners: bool) -> None:
     tensorflow = pytest.importorskip("tensorflow").compat.v1
-    for size in [*SIZES, (5, 7)]:
+    for size, x in itertools.product([*SIZES, (5, 7)], (BATCH, BATCH[:, :1])):
         call = lambda tf, x, s=size: tf.image.resize_images(x, s, method, align_corners)  # noqa: E731
-        differentiate = method != 3 or size == (5, 7)
-        ours, theirs = (in_graph(tf, call, (BATCH,), differentiate) for tf in (graph_api, tensorflow))
+        differentiate = method != 3 or size == x.shape[1:3]
+        ours, theirs = (in_graph(tf, call, (x,), differentiate) for tf in (graph_api, tensorflow))
         close(ours, theirs, rtol=2e-5, atol=2e-5)
 
 

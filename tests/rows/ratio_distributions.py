@@ -6,16 +6,11 @@ import numpy as np
 import scipy.special as sp
 import scipy.stats as st
 
-from engine.core.op import Op
 from engine.ops import ratio_distributions as ops
-from tests.row import Generator, Row, fixed, positive, real
+from tests.row import fixed, positive, real
+from tests.rows.scipy_special import row_of
 
 FS = positive(3, 4), positive(4), positive(4)
-
-
-def _row(op: Op, *inputs: Generator, oracle: Any = None, **options: Any) -> Row:
-    options = {"tol": 10, "dtypes": ("float64",), **options}
-    return Row(op, inputs, oracle=oracle or getattr(sp, op.name), **options)
 
 
 def _difference(f: Any, x: Any) -> Any:
@@ -23,15 +18,15 @@ def _difference(f: Any, x: Any) -> Any:
 
 
 ROWS = (
-    _row(ops.stdtr, positive(3, 4), real(4), wrt=(1,)),
-    _row(ops.stdtrit, positive(3, 4), fixed([0.1, 0.3, 0.6, 0.9], np.float64), wrt=(1,)),
-    _row(ops.stdtrit, positive(3, 4), fixed([0.1, 0.5, 0.6, 0.9], np.float64), wrt=(0, 1), order=1, label="degrees"),
-    _row(ops.stdtr, positive(3, 4), fixed([-0.7, 0.0, 0.4, 2.0], np.float64), wrt=(0, 1), order=1, label="degrees"),
-    _row(ops.t_density, positive(3, 4), real(4), wrt=(1,), oracle=lambda df, t: st.t.pdf(t, df), tol=100),
-    _row(ops.f_density, *FS, wrt=(2,), oracle=lambda n, d, x: st.f.pdf(x, n, d), tol=100),
-    *[_row(getattr(ops, name), *FS, wrt=(2,)) for name in ("fdtr", "fdtrc")],
-    *[_row(getattr(ops, name), *FS, order=1, label="degrees") for name in ("fdtr", "fdtrc")],
-    _row(
+    row_of(ops.stdtr, positive(3, 4), real(4), wrt=(1,)),
+    row_of(ops.stdtrit, positive(3, 4), fixed([0.1, 0.3, 0.6, 0.9], np.float64), wrt=(1,)),
+    row_of(ops.stdtrit, positive(3, 4), fixed([0.1, 0.5, 0.6, 0.9], np.float64), wrt=(0, 1), order=1, label="degrees"),
+    row_of(ops.stdtr, positive(3, 4), fixed([-0.7, 0.0, 0.4, 2.0], np.float64), wrt=(0, 1), order=1, label="degrees"),
+    row_of(ops.t_density, positive(3, 4), real(4), wrt=(1,), oracle=lambda df, t: st.t.pdf(t, df), tol=100),
+    row_of(ops.f_density, *FS, wrt=(2,), oracle=lambda n, d, x: st.f.pdf(x, n, d), tol=100),
+    *[row_of(getattr(ops, name), *FS, wrt=(2,)) for name in ("fdtr", "fdtrc")],
+    *[row_of(getattr(ops, name), *FS, order=1, label="degrees") for name in ("fdtr", "fdtrc")],
+    row_of(
         ops.fdtr_by_df,
         *FS,
         params={"second": True},
@@ -39,14 +34,14 @@ ROWS = (
         oracle=lambda n, d, x: _difference(lambda v: sp.fdtr(n, v, x), d),
         tol=1e5,
     ),
-    _row(
+    row_of(
         ops.ratio_score,
         *FS,
         wrt=(2,),
         oracle=lambda n, d, x: _difference(lambda v: st.f.logpdf(x, n, v) * 2, d),
         tol=1e5,
     ),
-    _row(
+    row_of(
         ops.stdtr_by_df,
         positive(3, 4),
         fixed([-0.7, 0.1, 0.4, 2.0], np.float64),
@@ -54,6 +49,6 @@ ROWS = (
         oracle=lambda df, t: _difference(lambda v: sp.stdtr(v, t), df),
         tol=1000,
     ),
-    _row(ops.t_density, positive(3, 4), real(4), order=1, oracle=lambda df, t: st.t.pdf(t, df), label="degrees"),
-    _row(ops.f_density, *FS, order=1, oracle=lambda n, d, x: st.f.pdf(x, n, d), label="degrees"),
+    row_of(ops.t_density, positive(3, 4), real(4), order=1, oracle=lambda df, t: st.t.pdf(t, df), label="degrees"),
+    row_of(ops.f_density, *FS, order=1, oracle=lambda n, d, x: st.f.pdf(x, n, d), label="degrees"),
 )

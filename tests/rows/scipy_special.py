@@ -14,35 +14,35 @@ FRACTION = real(3, 4, low=0.2, high=0.8)
 ABOVE = real(3, 4, low=2.2, high=3.5)
 
 
-def _row(op: Op, *inputs: Generator, oracle: Any = None, **options: Any) -> Row:
+def row_of(op: Op, *inputs: Generator, oracle: Any = None, **options: Any) -> Row:
     options = {"tol": 10, "dtypes": ("float64",), **options}
     return Row(op, inputs, oracle=oracle or getattr(sp, op.name), **options)
 
 
 ROWS = (
     *[
-        _row(getattr(ops, name), real(3, 4), dtypes=("float32", "float64"))
+        row_of(getattr(ops, name), real(3, 4), dtypes=("float32", "float64"))
         for name in ["cbrt", "exp2", "exp10", "cosm1", "exprel", "erfcx", "erfi", "log_ndtr", "wrightomega"]
     ],
-    *[_row(getattr(ops, name), positive(3, 4)) for name in ["gamma", "rgamma", "expi", "exp1", "entr", "zetac"]],
-    _row(ops.riemann_zeta, ABOVE, oracle=sp.zeta),
-    _row(ops.riemann_zeta_by_order, FRACTION, params={"times": 1}, oracle=lambda x: _difference(sp.zetac, x)),
-    _row(ops.zetac, fixed([-3.3, 0.5, 0.99, 7.0], np.float64), label="on both sides of 1"),
-    _row(ops.exprel, fixed([0.0, 1e-9], np.float64), label="zero"),
-    _row(ops.logit, FRACTION),
-    _row(ops.ndtri_exp, real(3, 4, low=-3.0, high=-0.2)),
-    *[_row(getattr(ops, name), positive(3, 4), real(4)) for name in ("powm1", "boxcox", "boxcox1p")],
-    _row(ops.boxcox, positive(3), fixed([0.0, 1e-9, -1e-5], np.float64), label="at 0"),
-    *[_row(getattr(ops, name), FRACTION, unit(4)) for name in ("inv_boxcox", "inv_boxcox1p")],
-    _row(ops.inv_boxcox, FRACTION, fixed([0.0, 1e-9, -1e-5, 0.01], np.float64), label="at 0"),
+    *[row_of(getattr(ops, name), positive(3, 4)) for name in ["gamma", "rgamma", "expi", "exp1", "entr", "zetac"]],
+    row_of(ops.riemann_zeta, ABOVE, oracle=sp.zeta),
+    row_of(ops.riemann_zeta_by_order, FRACTION, params={"times": 1}, oracle=lambda x: _difference(sp.zetac, x)),
+    row_of(ops.zetac, fixed([-3.3, 0.5, 0.99, 7.0], np.float64), label="on both sides of 1"),
+    row_of(ops.exprel, fixed([0.0, 1e-9], np.float64), label="zero"),
+    row_of(ops.logit, FRACTION),
+    row_of(ops.ndtri_exp, real(3, 4, low=-3.0, high=-0.2)),
+    *[row_of(getattr(ops, name), positive(3, 4), real(4)) for name in ("powm1", "boxcox", "boxcox1p")],
+    row_of(ops.boxcox, positive(3), fixed([0.0, 1e-9, -1e-5], np.float64), label="at 0"),
+    *[row_of(getattr(ops, name), FRACTION, unit(4)) for name in ("inv_boxcox", "inv_boxcox1p")],
+    row_of(ops.inv_boxcox, FRACTION, fixed([0.0, 1e-9, -1e-5, 0.01], np.float64), label="at 0"),
     *[
-        _row(getattr(ops, name), positive(3, 4), positive(4))
+        row_of(getattr(ops, name), positive(3, 4), positive(4))
         for name in ["rel_entr", "kl_div", "beta", "betaln", "poch"]
     ],
-    _row(ops.pseudo_huber, positive(3, 4), real(4)),
-    _row(ops.huber, positive(4), fixed([0.3, -0.2, 5.0, -7.0], np.float64)),
-    _row(ops.owens_t, real(3, 4), real(4)),
-    _row(
+    row_of(ops.pseudo_huber, positive(3, 4), real(4)),
+    row_of(ops.huber, positive(4), fixed([0.3, -0.2, 5.0, -7.0], np.float64)),
+    row_of(ops.owens_t, real(3, 4), real(4)),
+    row_of(
         ops.wofz_slope,
         *[fixed([0.3 + 0.4j, -2.0 + 0.1j, 8.0 + 0.5j, 1.0 - 1.0j], np.complex128)] * 2,
         params={"times": 1},
@@ -52,7 +52,7 @@ ROWS = (
         oracle=lambda w, z: 2j / np.sqrt(np.pi) - 2 * z * sp.wofz(z),
     ),
     *[
-        _row(
+        row_of(
             ops.spherical_bessel,
             fixed([0.0, 1.0, 2.0, 5.0], np.float64),
             positive(3, 4),
@@ -63,7 +63,7 @@ ROWS = (
         )
         for kind in "jyik"
     ],
-    _row(
+    row_of(
         ops.spherical_slope,
         fixed([0.0, 1.0, 2.0, 5.0], np.float64),
         positive(3, 4),
@@ -71,7 +71,7 @@ ROWS = (
         oracle=lambda n, z: sp.spherical_jn(n.astype(int), z, derivative=True),
         wrt=(1,),
     ),
-    _row(
+    row_of(
         ops.exp2_slope,
         real(3, 4),
         real(3, 4),
@@ -79,11 +79,11 @@ ROWS = (
         call=lambda _, x: ops.exp2_slope(ops.exp2(x), x),
         oracle=lambda _, x: np.log(2) * np.exp2(x),
     ),
-    _row(ops.log_ratio, positive(3, 4), positive(4), oracle=lambda x, y: np.log(x / y)),
-    _row(
+    row_of(ops.log_ratio, positive(3, 4), positive(4), oracle=lambda x, y: np.log(x / y)),
+    row_of(
         ops.pseudo_huber_slope, positive(3, 4), real(4), oracle=lambda delta, r: r / np.sqrt(1 + np.square(r / delta))
     ),
-    _row(
+    row_of(
         ops.exponential_moment,
         positive(3, 4),
         real(4),
@@ -92,7 +92,7 @@ ROWS = (
         tol=1e4,
     ),
     *[
-        _row(
+        row_of(
             slope,
             *[positive(4)] * 2,
             positive(3, 4),
@@ -117,7 +117,7 @@ ROWS = (
             ),
         )
     ],
-    _row(
+    row_of(
         ops.voigt,
         *[positive(4)] * 2,
         real(3, 4),
@@ -129,8 +129,8 @@ ROWS = (
         oracle=lambda u, v, x, s, g: sp.voigt_profile(x, s, g),
         tol=1000,
     ),
-    _row(ops.within_one, real(3, 4), oracle=lambda x: x / np.sqrt(1 + x * x)),
-    _row(
+    row_of(ops.within_one, real(3, 4), oracle=lambda x: x / np.sqrt(1 + x * x)),
+    row_of(
         ops.erfcx_curve,
         *[fixed([0.3, -1.2, 6.5, 8.5], np.float64)] * 3,
         wrt=(2,),
@@ -140,7 +140,7 @@ ROWS = (
         oracle=lambda *values: (4 * values[2] ** 2 + 2) * sp.erfcx(values[2]) - 4 * values[2] / np.sqrt(np.pi),
         tol=1e5,
     ),
-    _row(
+    row_of(
         ops.log_ndtr_curve,
         *[fixed([0.3, -1.2, 2.5, -8.5], np.float64)] * 3,
         wrt=(2,),
@@ -150,7 +150,7 @@ ROWS = (
         oracle=lambda *values: -_normal_slope(values[2]) * (values[2] + _normal_slope(values[2])),
         tol=1e4,
     ),
-    _row(
+    row_of(
         ops.erfcx_slope,
         fixed([0.3, -1.2, 6.5, 8.5], np.float64),
         fixed([0.3, -1.2, 6.5, 8.5], np.float64),
@@ -159,7 +159,7 @@ ROWS = (
         oracle=lambda _, x: 2 * x * sp.erfcx(x) - 2 / np.sqrt(np.pi),
         tol=1000,
     ),
-    _row(
+    row_of(
         ops.log_ndtr_slope,
         fixed([-8.5, -9.5, -30.0, 2.0], np.float64),
         fixed([-8.5, -9.5, -30.0, 2.0], np.float64),
@@ -167,8 +167,8 @@ ROWS = (
         call=lambda _, x: ops.log_ndtr_slope(ops.log_ndtr(x), x),
         oracle=lambda _, x: _normal_slope(x),
     ),
-    _row(ops.inverse_mills, real(3, 4), params={"times": 0}, oracle=lambda x: _normal_slope(x)),
-    _row(
+    row_of(ops.inverse_mills, real(3, 4), params={"times": 0}, oracle=lambda x: _normal_slope(x)),
+    row_of(
         ops.inverse_mills,
         fixed([-8.5, -9.5, -30.0, 2.0], np.float64),
         params={"times": 0},
@@ -176,43 +176,43 @@ ROWS = (
         label="far below",
     ),
     *[
-        _row(op, fixed([0.0, 1.5, -2.0, 0.3], np.float64), positive(3, 4), oracle=oracle)
+        row_of(op, fixed([0.0, 1.5, -2.0, 0.3], np.float64), positive(3, 4), oracle=oracle)
         for op, oracle in ((ops.log_of_power, sp.xlogy), (ops.log_of_power1p, sp.xlog1py), (ops.share, np.divide))
     ],
-    _row(ops.binom, ABOVE, positive(4)),
+    row_of(ops.binom, ABOVE, positive(4)),
     *[
         row
         for name in ("gammaincinv", "gammainccinv")
         for row in (
-            _row(getattr(ops, name), positive(4), FRACTION, wrt=(1,)),
-            _row(getattr(ops, name), positive(4), FRACTION, order=1, label="order"),
+            row_of(getattr(ops, name), positive(4), FRACTION, wrt=(1,)),
+            row_of(getattr(ops, name), positive(4), FRACTION, order=1, label="order"),
         )
     ],
     *[
         row
         for name in ("betaincinv", "betaincc")
         for row in (
-            _row(getattr(ops, name), positive(4), positive(4), FRACTION, wrt=(2,)),
-            _row(getattr(ops, name), positive(4), positive(4), FRACTION, order=1, label="shape"),
+            row_of(getattr(ops, name), positive(4), positive(4), FRACTION, wrt=(2,)),
+            row_of(getattr(ops, name), positive(4), positive(4), FRACTION, order=1, label="shape"),
         )
     ],
-    _row(ops.hyp0f1, positive(4), real(3, 4), wrt=(1,)),
-    _row(ops.hyp1f1, positive(4), positive(4), real(3, 4), wrt=(2,)),
-    _row(ops.hyp2f1, positive(4), positive(4), ABOVE, FRACTION, wrt=(3,)),
-    _row(ops.hyperu, positive(4), FRACTION, positive(3, 4), wrt=(2,)),
-    _row(ops.expn, fixed([0.0, 1.0, 2.0, 5.0], np.float64), positive(3, 4), wrt=(1,)),
-    _row(ops.sinint, real(3, 4), oracle=lambda x: sp.sici(x)[0]),
-    _row(ops.sinint, fixed([0.0, 0.05], np.float64), oracle=lambda x: sp.sici(x)[0], label="zero"),
-    _row(ops.cosint, positive(3, 4), oracle=lambda x: sp.sici(x)[1]),
-    _row(ops.sinhint, real(3, 4), oracle=lambda x: sp.shichi(x)[0]),
-    _row(ops.coshint, positive(3, 4), oracle=lambda x: sp.shichi(x)[1]),
-    _row(ops.sinc, real(3, 4), oracle=np.sinc),
-    _row(ops.sinc, fixed([0.0, 0.1, -0.2], np.float64), oracle=np.sinc, label="zero"),
-    _row(ops.erf_of_complex, real(3, 4), dtypes=("complex128",), oracle=sp.erf),
-    _row(ops.erfc_of_complex, real(3, 4), dtypes=("complex128",), oracle=sp.erfc),
-    _row(ops.wofz_op, real(3, 4), dtypes=("complex128",), oracle=sp.wofz),
-    _row(ops.lambertw_op, real(3, 4), params={"k": 0, "tol": 1e-8}, dtypes=("complex128",), oracle=sp.lambertw),
-    _row(
+    row_of(ops.hyp0f1, positive(4), real(3, 4), wrt=(1,)),
+    row_of(ops.hyp1f1, positive(4), positive(4), real(3, 4), wrt=(2,)),
+    row_of(ops.hyp2f1, positive(4), positive(4), ABOVE, FRACTION, wrt=(3,)),
+    row_of(ops.hyperu, positive(4), FRACTION, positive(3, 4), wrt=(2,)),
+    row_of(ops.expn, fixed([0.0, 1.0, 2.0, 5.0], np.float64), positive(3, 4), wrt=(1,)),
+    row_of(ops.sinint, real(3, 4), oracle=lambda x: sp.sici(x)[0]),
+    row_of(ops.sinint, fixed([0.0, 0.05], np.float64), oracle=lambda x: sp.sici(x)[0], label="zero"),
+    row_of(ops.cosint, positive(3, 4), oracle=lambda x: sp.sici(x)[1]),
+    row_of(ops.sinhint, real(3, 4), oracle=lambda x: sp.shichi(x)[0]),
+    row_of(ops.coshint, positive(3, 4), oracle=lambda x: sp.shichi(x)[1]),
+    row_of(ops.sinc, real(3, 4), oracle=np.sinc),
+    row_of(ops.sinc, fixed([0.0, 0.1, -0.2], np.float64), oracle=np.sinc, label="zero"),
+    row_of(ops.erf_of_complex, real(3, 4), dtypes=("complex128",), oracle=sp.erf),
+    row_of(ops.erfc_of_complex, real(3, 4), dtypes=("complex128",), oracle=sp.erfc),
+    row_of(ops.wofz_op, real(3, 4), dtypes=("complex128",), oracle=sp.wofz),
+    row_of(ops.lambertw_op, real(3, 4), params={"k": 0, "tol": 1e-8}, dtypes=("complex128",), oracle=sp.lambertw),
+    row_of(
         ops.lambertw_op,
         real(3, 4),
         params={"k": -1, "tol": 1e-8},

@@ -14,7 +14,7 @@ from dualgrad.extras.ops.resize import image_size, method_named, resized
 from engine.core.dtypes import as_dtype, float16, float32
 from engine.core.operands import Operand, operands
 from engine.core.value import aval_of, dtype_of, shape_of
-from engine.ops.arithmetic import ceil, clip, floor, floordiv, rint
+from engine.ops.arithmetic import ceil, clip, floor, floordiv
 from engine.ops.axis_args import static_int
 from engine.ops.compare import cast, greater_equal, less_equal, logical_and, where
 from engine.ops.creation import zeros_like
@@ -302,7 +302,7 @@ def crop_and_resize(
         return cast(gather_nd(image, stack([which, *places], -1)), float32)
 
     if method == "nearest":
-        samples = pixels(rint(y), rint(x))
+        samples = pixels(floor(2 * y) - floor(y), floor(2 * x) - floor(x))  # a half is rounded up
     else:
         down, right = expand_dims(y - floor(y), -1), expand_dims(x - floor(x), -1)
         upper, lower = (

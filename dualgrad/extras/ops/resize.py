@@ -87,7 +87,7 @@ def _places(wanted: int) -> np.ndarray:
 def _nearest(size: int, wanted: int, align_corners: bool, half_pixel: bool) -> np.ndarray:
     scale = _scale(size, wanted, align_corners)
     at = (_places(wanted) + np.float32(0.5)) * scale if half_pixel else _places(wanted) * scale
-    index = np.floor(at + np.float32(0.5)) if align_corners else np.floor(at)
+    index = np.floor(2 * at) - np.floor(at) if align_corners else np.floor(at)
     return np.clip(index, 0, size - 1).astype(np.int32)
 
 
@@ -111,7 +111,7 @@ def _area_weights(size: int, wanted: int, scale: np.float32) -> np.ndarray:
         start, end = np.float32(i) * scale, np.float32(i + 1) * scale
         for j in range(math.floor(start), math.ceil(end)):
             weights[i, min(max(j, 0), size - 1)] += np.minimum(j + 1, end) - np.maximum(j, start)
-    return weights / scale
+    return weights / scale if scale else np.ones_like(weights)
 
 
 def _bicubic_table(a: float) -> tuple[np.ndarray, np.ndarray]:
