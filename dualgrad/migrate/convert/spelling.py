@@ -374,8 +374,9 @@ def code(spelling: Spelling, operands: Sequence[ast.expr], whole: Callable[[Any]
     target = spelling.target
     if target == "-" and len(args) == 1:
         return ast.UnaryOp(ast.USub(), args[0])
-    if target == "**" and isinstance(args[1], ast.Constant) and args[1].value == int(args[1].value):
-        args[1] = ast.Constant(int(args[1].value))  # it takes the dtype of the base
+    power = args[-1].value if target == "**" and isinstance(args[-1], ast.Constant) else None
+    if isinstance(power, float) and power.is_integer():
+        args[1] = ast.Constant(int(power))  # it takes the dtype of the base
     if target in _BINARY_NODES:
         return ast.BinOp(args[0], _BINARY_NODES[target](), args[1])
     if target in _COMPARE_NODES:
