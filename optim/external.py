@@ -428,8 +428,8 @@ class _RecordedVariables(Recorded):
 
     def state(self, given: Sequence[Any]) -> Any:
         """All that the function sees, but for the point."""
-        seen, own = super().state(given), set(map(id, self._variables))
-        return seen.does, {key: value for key, value in seen.values.items() if key not in own}
+        states, own = super().state(given), set(map(id, self._variables))
+        return [(seen.does, {k: v for k, v in seen.values.items() if k not in own}) for seen in states]
 
     @property
     def fetched(self) -> list[Any]:

@@ -21,8 +21,8 @@ train, test = read_data()
 embd_user = tf.Variable((0.02 * np.random.randn(USER_NUM, DIM)).astype(np.float32))  # line 30
 embd_item = tf.Variable((0.02 * np.random.randn(ITEM_NUM, DIM)).astype(np.float32))  # line 31
 bias_global = tf.Variable(3.0)  # line 27
-embd_bias_user = tf.Variable(tf.zeros([40]))  # line 28
-embd_bias_item = tf.Variable(tf.zeros([25]))  # line 29
+embd_bias_user = tf.Variable(tf.zeros([USER_NUM]))  # line 28
+embd_bias_item = tf.Variable(tf.zeros([ITEM_NUM]))  # line 29
 variables = [bias_global, embd_bias_user, embd_bias_item, embd_user, embd_item]
 optimizer = tf.compat.v1.train.AdamOptimizer(learning_rate=0.02)
 

@@ -12,29 +12,33 @@ encoder_stddev_w = tf.Variable((rng.randn(24, dim_z) / np.sqrt(24)).astype(np.fl
                                name="encoder/stddev/w")
 decoder_h0_w = tf.Variable((rng.randn(3, n_hidden) / np.sqrt(3)).astype(np.float32), name="decoder/h0/w")  # line 15
 decoder_y_w = tf.Variable((rng.randn(24, dim_img) / np.sqrt(24)).astype(np.float32), name="decoder/y/w")  # line 15
-encoder_h0_b = tf.Variable(tf.zeros([24]), name="encoder/h0/b")  # line 16
-encoder_h1_b = tf.Variable(tf.zeros([24]), name="encoder/h1/b")  # line 16
-encoder_mean_b = tf.Variable(tf.zeros([3]), name="encoder/mean/b")  # line 16
-encoder_stddev_b = tf.Variable(tf.zeros([3]), name="encoder/stddev/b")  # line 16
-decoder_h0_b = tf.Variable(tf.zeros([24]), name="decoder/h0/b")  # line 16
-decoder_y_b = tf.Variable(tf.zeros([36]), name="decoder/y/b")  # line 16
+encoder_h0_b = tf.Variable(tf.zeros([n_hidden]), name="encoder/h0/b")  # line 16
+encoder_h1_b = tf.Variable(tf.zeros([n_hidden]), name="encoder/h1/b")  # line 16
+encoder_mean_b = tf.Variable(tf.zeros([dim_z]), name="encoder/mean/b")  # line 16
+encoder_stddev_b = tf.Variable(tf.zeros([dim_z]), name="encoder/stddev/b")  # line 16
+decoder_h0_b = tf.Variable(tf.zeros([n_hidden]), name="decoder/h0/b")  # line 16
+decoder_y_b = tf.Variable(tf.zeros([dim_img]), name="decoder/y/b")  # line 16
 variables = [encoder_h0_w, encoder_h0_b, encoder_h1_w, encoder_h1_b, encoder_mean_w, encoder_mean_b, encoder_stddev_w,
              encoder_stddev_b, decoder_h0_w, decoder_h0_b, decoder_y_w, decoder_y_b]
 optimizer = tf.compat.v1.train.AdamOptimizer(learning_rate=0.01)
 
 
+def dense(z, w, b):
+    return tf.matmul(z, w) + b  # line 17
+
+
 def train_op(x, noise):
     x, noise = [tf.convert_to_tensor(x, tf.float32) for x in (x, noise)]
     with tf.GradientTape() as tape:
-        h = tf.matmul(x, encoder_h0_w) + encoder_h0_b  # line 17
-        h = tf.matmul(tf.nn.elu(h), encoder_h1_w) + encoder_h1_b
+        h = dense(x, encoder_h0_w, encoder_h0_b)
+        h = tf.matmul(tf.nn.elu(h), encoder_h1_w) + encoder_h1_b  # line 17
         h = tf.tanh(h)  # line 18
-        mu = tf.matmul(h, encoder_mean_w) + encoder_mean_b  # line 17
-        h = tf.matmul(h, encoder_stddev_w) + encoder_stddev_b
+        mu = dense(h, encoder_mean_w, encoder_mean_b)
+        h = dense(h, encoder_stddev_w, encoder_stddev_b)
         sigma = 1e-06 + tf.nn.softplus(h)  # line 26
         z = mu + sigma * noise  # line 39
-        h = tf.matmul(z, decoder_h0_w) + decoder_h0_b  # line 17
-        h = tf.matmul(tf.tanh(h), decoder_y_w) + decoder_y_b
+        h = dense(z, decoder_h0_w, decoder_h0_b)
+        h = tf.matmul(tf.tanh(h), decoder_y_w) + decoder_y_b  # line 17
         y = tf.clip_by_value(tf.sigmoid(h), 1e-08, 1.0)  # line 40
         marginal_likelihood = tf.reduce_mean(tf.reduce_sum(x * tf.math.log(y) + (1.0 - x)  # line 41
                                                            * tf.math.log(1.0 - y), axis=-1))
