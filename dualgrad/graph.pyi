@@ -184,7 +184,6 @@ from graph_api import double as double
 from graph_api import dtypes as dtypes
 from graph_api import dynamic_partition as dynamic_partition
 from graph_api import dynamic_stitch as dynamic_stitch
-from graph_api import edit_distance as edit_distance
 from graph_api import eig as eig
 from graph_api import eigvals as eigvals
 from graph_api import einsum as einsum

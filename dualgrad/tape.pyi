@@ -82,7 +82,6 @@ from tape_api import double as double
 from tape_api import dtypes as dtypes
 from tape_api import dynamic_partition as dynamic_partition
 from tape_api import dynamic_stitch as dynamic_stitch
-from tape_api import edit_distance as edit_distance
 from tape_api import eig as eig
 from tape_api import eigvals as eigvals
 from tape_api import einsum as einsum

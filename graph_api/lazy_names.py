@@ -136,9 +136,6 @@ graph_api.sparse:* | sparse_* | placeholder add reduce_sum reorder reshape retai
 graph_api.sparse:sparse_dense_matmul | sparse_tensor_dense_matmul
 graph_api.sparse:to_dense | sparse_tensor_to_dense
 graph_api.legacy.string_parts: | string_split strings.split
-dualgrad.extras.ctc_functions: | nn.ctc_greedy_decoder edit_distance
-dualgrad.extras.ctc_functions:old_ctc_loss | nn.ctc_loss
-dualgrad.extras.ctc_functions:ctc_loss | nn.ctc_loss_v2
 # ---- layers, cells, keras
 graph_api.keras | keras
 graph_api.legacy.layers | layers

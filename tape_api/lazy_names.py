@@ -94,7 +94,6 @@ tape_api.lookup | lookup
 # ---- TensorFlow 1's eager mode
 tape_api.legacy.contrib_eager | contrib.eager compat.v1.contrib.eager
 tape_api.legacy.old_layers | layers compat.v1.layers
-dualgrad.extras.ctc_functions: | edit_distance nn.ctc_loss nn.ctc_greedy_decoder
 tape_api.sampled_losses: | nn.* | nce_loss sampled_softmax_loss
 """)
 

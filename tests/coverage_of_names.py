@@ -43,6 +43,12 @@ def used(version: str) -> dict[str, int]:
     return found
 
 
+def keywords(version: str) -> list[str]:
+    """Calls with the arguments that two or more programs give by name, such as ``"argmax(axis)"``."""
+    lines = (USAGE / f"keywords{version}.txt").read_text().splitlines()
+    return [call for line in lines if not line.startswith("#") for call in line.split()]
+
+
 def is_here(name: str) -> bool:
     """Whether ``tf.<name>`` is found, as an attribute or by importing."""
     module = importlib.import_module("tensorflow")

@@ -1,1 +1,1 @@
-"""Parts of TensorFlow beside gradients: distributions, sampled losses, CTC, modules, strings and pictures."""
+"""Parts of TensorFlow beside gradients: distributions, sampled losses, modules, strings and pictures."""

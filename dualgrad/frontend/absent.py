@@ -81,7 +81,6 @@ nn.log_poisson_loss | write exp(log_input) - log_input * targets, or use keras.l
 nn.relu_layer | use nn.relu of nn.xw_plus_b
 nn.batch_norm_with_global_normalization | use nn.batch_normalization
 nn.conv_transpose | use nn.conv1d_transpose, nn.conv2d_transpose or nn.conv3d_transpose
-nn.collapse_repeated | out of scope: nn.ctc_greedy_decoder merges what repeats
 math.approx_max_k nn.approx_max_k | use math.top_k, which is exact and as fast here
 math.approx_min_k nn.approx_min_k | use math.top_k of the negative numbers
 math.reciprocal_no_nan | use math.divide_no_nan(1, x)
@@ -108,7 +107,12 @@ sparse.* sparse_* | compute with the values, and what lies at their rows, by uns
  sparse.to_dense | maximum minimum fill_empty_rows
 nn.embedding_lookup_sparse nn.safe_embedding_lookup_sparse | use unsorted_segment_sum of nn.embedding_lookup(params,
  ids.values), by ids.indices[:, 0]
-nn.ctc_beam_search_decoder nn.ctc_beam_search_decoder_v2 | search is out of scope: use nn.ctc_greedy_decoder
+nn.ctc_loss nn.ctc_loss_v2 nn.ctc_unique_labels nn.ctc_greedy_decoder nn.ctc_beam_search_decoder
+ nn.ctc_beam_search_decoder_v2 keras.backend.ctc_batch_cost keras.backend.ctc_decode
+ keras.backend.ctc_label_dense_to_sparse | connectionist temporal classification is out of scope: write the sum over
+ paths with scan and reduce_logsumexp, and the best path with argmax
+nn.collapse_repeated | out of scope: compare labels with those before by not_equal, and use boolean_mask
+edit_distance | out of scope: count in Python, in py_function
 image.non_max_suppression | choose boxes with NumPy, in py_function
 op_scope variable_op_scope | use name_scope and variable_scope with `values`
 no_regularizer | leave `regularizer` out

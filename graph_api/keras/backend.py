@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from dualgrad.keras import ctc_batch_cost as _ctc_batch_cost
 from dualgrad.keras import settings as _shared
 from dualgrad.keras.host import public_names as _public_names
 from graph_api.graphs.graph import reset_default_graph as _reset_default_graph
@@ -24,4 +23,3 @@ if TYPE_CHECKING:
     from dualgrad.frontend.untyped import __getattr__ as __getattr__  # noqa: PLC0414
 else:
     _host.fill(globals(), _shared, names=sorted({*_public_names(_shared)} - {"clear_session"}))
-    _host.fill(globals(), _ctc_batch_cost)

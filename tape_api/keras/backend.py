@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from dualgrad.keras import ctc_batch_cost as _ctc_batch_cost
 from dualgrad.keras import settings as _shared
 from tape_api.keras_host import host as _host
 
@@ -11,4 +10,4 @@ if TYPE_CHECKING:
 else:
     from tape_api.keras import backend_random as _random
 
-    _host.fill(globals(), _shared, _ctc_batch_cost, _random)
+    _host.fill(globals(), _shared, _random)

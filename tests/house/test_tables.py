@@ -27,7 +27,7 @@ from engine.numpy_api import catalog, protocol
 from graph_api.graph_files import export, exporting, importing  # noqa: F401 - loads the rows of files
 from graph_api.graphs.node_names import OF_FUNCTIONS
 from tests.house.test_house import MODULES
-from tests.house.test_names import has
+from tests.house.test_names import named
 from tests.op_table import OPS
 
 FRONT_ENDS = (graph_api, tape_api)
@@ -161,20 +161,20 @@ def test_every_private_definition_is_named_again() -> None:
 @pytest.mark.parametrize("name", [name for name in ABSENT if name.rpartition(".")[0] != "Session"])
 def test_what_is_absent_is_absent(name: str) -> None:
     """In one front end, or it is a part that has not all that TensorFlow has there."""
-    there = [front_end for front_end in FRONT_ENDS if has(front_end.__name__, name)]
+    there = [front_end for front_end in FRONT_ENDS if named(front_end.__name__, name) is not None]
     assert len(there) < 2 or hasattr(getattr(there[0], name.partition(".")[0]), "__waiting__")
 
 
 @pytest.mark.parametrize("name", [*DIFFERENCES, *OF_FUNCTIONS])
 def test_what_is_said_of_a_name_is_said_of_one_that_is_here(name: str) -> None:
-    assert any(has(front_end.__name__, name) for front_end in FRONT_ENDS)
+    assert any(named(front_end.__name__, name) is not None for front_end in FRONT_ENDS)
 
 
 def test_parts_of_internal_modules_are_here() -> None:
     """All but ``contrib``, whose parts are named so that `check` says what each is."""
     wanted = {part for parts in modules().values() for part in parts.split()} - {"."}
     names = {part for part in wanted if not part.endswith(":") and not part.startswith("contrib.")}
-    assert sorted(name for name in names if not any(has(f.__name__, name) for f in FRONT_ENDS)) == []
+    assert sorted(name for name in names if not any(named(f.__name__, name) is not None for f in FRONT_ENDS)) == []
     for part in wanted - names:
         if part.endswith(":"):
             importlib.import_module(part[:-1])

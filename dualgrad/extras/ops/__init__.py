@@ -1,1 +1,1 @@
-"""Ops that only TensorFlow programs need: strings, pictures, CTC, candidates, the losses of ``tf.losses``."""
+"""Ops that only TensorFlow programs need: strings, pictures, candidates, the losses of ``tf.losses``."""

@@ -172,9 +172,7 @@ def whole(
     operands: list[Any] = []
     trace = Trace()
     try:
-        if place in _CHANGED:
-            args, kwargs = _CHANGED[place](*args, **{k: v for k, v in kwargs.items() if k not in _LEFT_OUT})
-        elif not _takes_the_same(place, len(args), kwargs):
+        if not _takes_the_same(place, len(args), kwargs):
             place = f"compat.v1.{place}"
             if not _takes_the_same(place, len(args), kwargs):
                 return None
@@ -214,22 +212,6 @@ def seeded(
         {"seed": seed},
     )
     return args, {**kwargs, "sampled_values": drawn}
-
-
-def _ctc_loss(
-    labels: Any, inputs: Any = None, sequence_length: Any = None, preprocess_collapse_repeated: bool = False,
-    ctc_merge_repeated: bool = True, ignore_longer_outputs_than_inputs: bool = False, time_major: bool = True,
-    logits: Any = None,
-) -> tuple[tuple[Any, ...], dict[str, Any]]:  # fmt: skip
-    """The arguments of TensorFlow 2's function for those of TensorFlow 1's."""
-    if ignore_longer_outputs_than_inputs:
-        raise TypeError("ctc_loss of TensorFlow 2 has no such argument")
-    options = {} if time_major else {"logits_time_major": False}
-    return (labels, inputs if logits is None else logits, None, sequence_length), {**options, "blank_index": -1}
-
-
-_CHANGED: dict[str, Callable[..., tuple[tuple[Any, ...], dict[str, Any]]]] = {"nn.ctc_loss": _ctc_loss}
-"""Functions whose arguments are others in TensorFlow 2."""
 
 
 def _takes_the_same(place: str, count: int, kwargs: Mapping[str, Any]) -> bool:

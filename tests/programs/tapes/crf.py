@@ -1,5 +1,5 @@
 # tolerance: 1e-3
-# Sequence losses: a linear-chain CRF with tf.scan and while loops, Viterbi decoding, CTC and edit distances.
+# Sequence losses: a linear-chain CRF with tf.scan and while loops, and Viterbi decoding.
 import numpy as np
 import tensorflow as tf
 
@@ -80,23 +80,3 @@ for step in range(6):
 path, best = crf.viterbi(tf.tensordot(features[0], W, 1))
 print(path.numpy(), best.numpy(), tags[0])
 print(tf.nn.softmax(crf.transitions).numpy())
-
-# CTC with dense labels, and the distance of what is decoded
-speech = tf.Variable(rng.randn(3, 8, 5).astype(np.float32))
-labels = np.array([[1, 2, 3], [2, 2, 0], [4, 0, 0]])
-label_length, logit_length = np.array([3, 2, 1]), np.array([8, 7, 5])
-for step in range(20):
-    with tf.GradientTape() as tape:
-        loss = tf.nn.ctc_loss(labels, speech, label_length, logit_length, logits_time_major=False, blank_index=0)
-        total = tf.reduce_mean(loss)
-    speech.assign_sub(2.0 * tape.gradient(total, speech))
-    if step % 10 == 0:
-        print("ctc", loss.numpy())
-decoded, _ = tf.nn.ctc_greedy_decoder(tf.transpose(speech, [1, 0, 2]), logit_length, blank_index=0)
-print(tf.sparse.to_dense(decoded[0], default_value=-1).numpy())
-truth = tf.sparse.from_dense(tf.constant(labels, tf.int64))
-print(tf.edit_distance(tf.cast(decoded[0], tf.int64), truth, normalize=True).numpy())
-probabilities = tf.nn.softmax(speech)
-ones = np.ones((3, 1), np.int64)
-cost = tf.keras.backend.ctc_batch_cost(np.minimum(labels[:, :1], 3), probabilities, logit_length[:, None], ones)
-print(np.shape(cost), np.round(np.ravel(cost), 4))
