@@ -44,7 +44,7 @@ from engine.ops.conv_kernels import (
 from engine.ops.conv_shapes import data_abstract, filters_abstract, forward_abstract
 from engine.ops.gather import gather
 from engine.ops.shape import shape, shape_operand, transpose
-from engine.ops.window_sparsity import data_rule, filters_rule, forward_rule
+from engine.ops.window_sparsity import convolution_rule
 from engine.ops.windows import Windows, is_channels_first, make_windows
 from engine.runtime.errors import NotKnownYet, ShapeError
 from engine.runtime.public_names import named
@@ -100,18 +100,10 @@ def _convolution(
         return lambda t, out, *inputs, **params: ops[made](*inputs[:i], t, *inputs[i + 1 :], **params)
 
     back = f"The transpose of `{name}_op` in the {{0}}, which have the shape `sizes`."
-    for made, suffix, of, args, abstract, rule, says in (
-        (2, "", "", ("input", "filters"), forward_abstract, forward_rule, doc),
-        (0, "_data", "BackpropInput", ("sizes", "filters", "ct"), data_abstract, data_rule, back.format("data")),
-        (
-            1,
-            "_filters",
-            "BackpropFilter",
-            ("input", "sizes", "ct"),
-            filters_abstract,
-            filters_rule,
-            back.format("filters"),
-        ),
+    for made, suffix, of, args, abstract, says in (
+        (2, "", "", ("input", "filters"), forward_abstract, doc),
+        (0, "_data", "BackpropInput", ("sizes", "filters", "ct"), data_abstract, back.format("data")),
+        (1, "_filters", "BackpropFilter", ("input", "sizes", "ct"), filters_abstract, back.format("filters")),
     ):
         number = len(ops)
         ops[made] = general(
@@ -124,7 +116,7 @@ def _convolution(
             type=type + of,
             strict=made != 0,
             args=args,
-            sparsity=rule(depthwise=depthwise),
+            sparsity=convolution_rule(made, depthwise),
             keeps_nan=_of_windows if "ct" in args else lambda params: (),
             scratch=_scratch,
             doc=says,
