@@ -23,7 +23,7 @@ from engine.runtime.errors import ShapeError
 
 
 @cached(4096)
-def _expanded(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+def _expanded(shape: tuple[Any, ...], axes: tuple[int, ...]) -> tuple[Any, ...]:
     rank, rest = len(shape) + len(axes), iter(shape)
     new = set(normalize_axis_tuple(axes, rank))
     return tuple([1 if i in new else next(rest) for i in range(rank)])
@@ -36,10 +36,7 @@ def _expand_abstract(x: Aval, *, axes: tuple[int, ...]) -> Aval:
     for a in axes:
         if not -rank <= a < rank:
             raise ShapeError(f"expand_dims: argument `axis` must be in [{-rank}, {rank}) for {x}, got {a}")
-    dims: list[int | None] = list(x.shape)
-    for position in sorted(a % rank for a in axes):
-        dims.insert(position, 1)
-    return Aval(tuple(dims), x.dtype)
+    return Aval(_expanded(x.shape, axes), x.dtype)
 
 
 _FACTS: dict[str, Any] = {

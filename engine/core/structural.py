@@ -62,7 +62,8 @@ def broadcast_array_to(x: Any, target: tuple[int, ...], lead: int) -> np.ndarray
     return np.broadcast_to(np.reshape(x, shape[:lead] + ones + shape[lead:]), target)
 
 
-def _like_abstract(x: Aval, ref: Aval, *, lead: int = 0, ref_lead: int = 0) -> Aval:
+def like_abstract(x: Aval, ref: Aval, *, lead: int = 0, ref_lead: int = 0, **_: Any) -> Aval:
+    """The aval of `x` in the shape of a reference; of each the first axes are its own."""
     if x.shape is None or ref.shape is None:
         return Aval(ref.shape if lead == 0 == ref_lead else None, x.dtype)
     return Aval(x.shape[:lead] + ref.shape[ref_lead:], x.dtype)
@@ -70,14 +71,15 @@ def _like_abstract(x: Aval, ref: Aval, *, lead: int = 0, ref_lead: int = 0) -> A
 
 def _like_simplify(avals: Any, params: dict[str, Any]) -> int | None:
     x, ref = avals
-    size = _like_abstract(x, ref, **params).size
+    size = like_abstract(x, ref, **params).size
     # as many elements: at most axes of size one come or go
     return 0 if x.is_static and x.size == size else None
 
 
-def _like_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
+def like_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
+    """Batch rule of ops that bring an operand into the shape of a reference."""
     lead = {"lead": params.get("lead", 0) + flags[0], "ref_lead": params.get("ref_lead", 0) + flags[1]}
-    out = op(*inputs, **lead)
+    out = op(*inputs, **{**params, **lead})
     return out if flags[0] else NotBatched(out)
 
 
@@ -93,10 +95,10 @@ def _like_op(name: str, type_: str, kernel: Any, vjp: Any, sparsity: Any, **fact
         module=__name__,
         args=("x", "ref"),
         kernel=kernel,
-        abstract=_like_abstract,
+        abstract=like_abstract,
         vjp=(vjp, None),
         jvp=(jvp, None),
-        batch=_like_batch,
+        batch=like_batch,
         kind="linear",
         sparsity=sparsity,
         simplify=_like_simplify,
@@ -123,7 +125,7 @@ sum_to_like_op = _like_op(
     _back(lambda *a, **k: broadcast_like(*a, **k)),
     collected(lambda out, x, ref, *, lead=0, ref_lead=0: broadcast_array_to(out, x.shape, lead)),
     layout=lambda avals, params: (
-        Layout.VIEW if _same(avals[0].shape, _like_abstract(*avals, **params).shape) else Layout.KEPT
+        Layout.VIEW if _same(avals[0].shape, like_abstract(*avals, **params).shape) else Layout.KEPT
     ),
 )
 broadcast_like_op = _like_op(

@@ -17,7 +17,7 @@ import numpy as np
 from engine.compiler.passes.inplace_scatter import write_entries
 from engine.core.op import Op
 from engine.executor.hidden import Hidden, Writer, actual_of, opaque_if, ref_of
-from engine.executor.refs import Ref, Row
+from engine.executor.refs import Ref, Row, merged_axes
 from engine.executor.vocabulary import filled, placed, put
 from engine.ops.cross_entropy import entropy_of, less_one_hot, sparse_softmax_cross_entropy_op
 from engine.ops.gather import gather_back_op, gather_op
@@ -30,19 +30,6 @@ from engine.ops.selection import add_at_op, flat_scatter_op
 _INDICES = {np.dtype(np.int32): "i", np.dtype(np.int64): "l"}
 Axis = tuple[int, tuple[int, int, int]]
 """The size of an axis, and by how much indices, the whole and the parts go on along it."""
-
-
-def _merged(axes: Sequence[Axis]) -> list[Axis]:
-    """Neighboring axes that are one in memory, as one."""
-    merged: list[Axis] = []
-    for d, steps in axes:
-        if d == 1:
-            continue
-        if merged and all(a == b * d for a, b in zip(merged[-1][1], steps, strict=True)):
-            merged[-1] = merged[-1][0] * d, steps
-        else:
-            merged.append((d, steps))
-    return merged
 
 
 def _row(
@@ -69,7 +56,7 @@ def _row(
         *[(whole.shape[k], (0, whole.strides[k], parts.strides[k + own - 1])) for k in range(at + 1, len(whole.shape))],
     ]
     columns.sort(key=lambda axis: -axis[1][1])
-    inside, outside = _merged(columns), _merged(around)
+    inside, outside = merged_axes(columns), merged_axes(around)
     size = whole.dtype.itemsize
     width, (_, of_whole, of_parts) = inside.pop() if inside else (1, (0, size, size))
     outside = [*inside, *outside]

@@ -216,29 +216,24 @@ def _sums_of_rows(x: Ref, nest: list[tuple[int, int, int]], result: Ref, start: 
     outer = [axis for k, axis in enumerate(nest[:-1]) if k != reduced]
     many, *steps = outer.pop() if outer else (1, 0, 0)
     copied = elementwise((f"copy_{x.dtype.itemsize}",), [start, result])
-    added = Row(
-        (f"sum_rows_{x.dtype.char}",),
-        ((x.root, x.offset), (result.root, result.offset)),
-        (many, count, width),
-        (*steps, step, of_x, of_out),
-        tuple([d for d, _, _ in outer]),
-        tuple(itertools.chain(*[(s, o) for _, s, o in outer])),
-    )
+    added = _into(f"sum_rows_{x.dtype.char}", x, result, (many, count, width), (*steps, step, of_x, of_out), outer)
     return [copied, added]
+
+
+def _into(
+    name: str, x: Ref, result: Ref, dims: tuple[int, ...], steps: tuple[int, ...], outer: list[tuple[int, int, int]]
+) -> Row:
+    """The row of a loop that reduces `x` into a result."""
+    strides = itertools.chain(*[(s, o) for _, s, o in outer])
+    places = ((x.root, x.offset), (result.root, result.offset))
+    return Row((name,), places, dims, steps, tuple([d for d, _, _ in outer]), tuple(strides))
 
 
 def _each(name: str, x: Ref, nest: list[tuple[int, int, int]], result: Ref) -> Row:
     """The row of a loop that reduces rows of `x` in NumPy's order."""
     *around, (count, step, _) = nest
     *outer, (many, of_x, of_out) = around or [(1, 0, 0)]
-    return Row(
-        (name,),
-        ((x.root, x.offset), (result.root, result.offset)),
-        (many, count),
-        (of_x, of_out, step),
-        tuple([d for d, _, _ in outer]),
-        tuple(itertools.chain(*[(s, o) for _, s, o in outer])),
-    )
+    return _into(name, x, result, (many, count), (of_x, of_out, step), outer)
 
 
 def _rows_from_first(

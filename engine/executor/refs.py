@@ -8,12 +8,14 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from engine.executor.own_loops import AT_INDICES
 from engine.runtime.cache import cached
+
+Steps = TypeVar("Steps", bound=tuple[int, ...])
 
 
 @dataclass(eq=False, slots=True)
@@ -167,6 +169,19 @@ def longer_inside(sizes: Sequence[int]) -> int:
     return longest if sizes[-1] < _MERGED and sizes[longest] > 4 * sizes[-1] else len(sizes) - 1
 
 
+def merged_axes(axes: Sequence[tuple[int, Steps]]) -> list[tuple[int, Steps]]:
+    """Sizes and steps of axes: neighboring ones that are one in memory as one, and none of size one."""
+    merged: list[tuple[int, Steps]] = []
+    for d, steps in axes:
+        if d == 1:
+            continue
+        if merged and all(a == b * d for a, b in zip(merged[-1][1], steps, strict=True)):
+            merged[-1] = merged[-1][0] * d, steps
+        else:
+            merged.append((d, steps))
+    return merged
+
+
 def loop_nest(
     shape: Sequence[int], strides: Sequence[Sequence[int]]
 ) -> tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
@@ -175,14 +190,8 @@ def loop_nest(
     Dimensions that are one in memory for all operands become one. The order of the rest is that of the last operand's
     memory, but for a short innermost one: the order matters to speed alone.
     """
-    axes = [(d, tuple([s[k] for s in strides])) for k, d in enumerate(shape) if d != 1]
-    axes.sort(key=lambda axis: -abs(axis[1][-1]))
-    merged: list[tuple[int, tuple[int, ...]]] = []
-    for d, steps in axes:
-        if merged and all(a == b * d for a, b in zip(merged[-1][1], steps, strict=True)):
-            merged[-1] = merged[-1][0] * d, steps
-        else:
-            merged.append((d, steps))
+    axes = [(d, tuple([s[k] for s in strides])) for k, d in enumerate(shape)]
+    merged = merged_axes(sorted(axes, key=lambda axis: -abs(axis[1][-1])))
     if not merged:
         return 1, tuple([0] * len(strides)), (), ()
     longest = longer_inside([d for d, _ in merged])

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from engine.core.detach import looked_at
-from engine.core.dtypes import as_dtype
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, Results, operands
 from engine.core.value import Value, dtype_of
-from engine.numpy_api.functions import Row, constant, dims_of, flat, inexact, length, not_taken_if, rank_of
+from engine.numpy_api.functions import Row, as_complex, constant, dims_of, flat, inexact, length, not_taken_if, rank_of
 from engine.ops import compare, complexes, diagonal, gather, reduce, scan, slicing, sorting
 from engine.ops import shape as shapes
 
@@ -175,7 +174,7 @@ def _of_any_number(real: Any, domain: Any, on_a_cut: bool = False) -> Any:
             x = inexact(x)
             if not np.all(domain(x._array)):
                 not_taken_if(on_a_cut)
-                x = compare.cast(x, as_dtype(np.result_type(x._array.dtype, np.complex64)))
+                x = as_complex(x)
         return real(x)
 
     return apply

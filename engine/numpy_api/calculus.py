@@ -12,13 +12,18 @@ from engine.ops import gather, sorting
 from engine.ops import shape as shapes
 
 
-@operands("y", "x")
-def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Operand:
+def strips(y: Any, x: Any, dx: Any, axis: int) -> Any:
+    """The areas between neighboring points, along the last axis."""
     y = np.moveaxis(y, axis, -1)
     if x is not None:
         x = x if rank_of(x) == 1 else np.moveaxis(x, axis, -1)
         dx = x[..., 1:] - x[..., :-1]
-    return np.sum(dx * (y[..., 1:] + y[..., :-1]) / 2, axis=-1)
+    return dx * (y[..., 1:] + y[..., :-1]) / 2
+
+
+@operands("y", "x")
+def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Operand:
+    return np.sum(strips(y, x, dx, axis), axis=-1)
 
 
 @operands("f", "*spacing")

@@ -25,6 +25,7 @@ from engine.numpy_api.functions import (
     constant,
     dims_of,
     flat,
+    in_lines,
     inexact,
     length,
     not_taken_if,
@@ -236,12 +237,9 @@ def _matrix_power(a: Any, n: int) -> Operand:
 @operands("x")
 def _vector_norm(x: Any, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Operand:
     """Over several axes that of the elements in a row."""
-    rank = rank_of(x)
-    axes = [*range(rank)] if axis is None else [int(i) % rank for i in np.ravel(axis)]
-    others = [length(x, i) for i in range(rank) if i not in axes]
-    rows = np.reshape(np.moveaxis(x, axes, range(rank - len(axes), rank)), [*others, -1])
+    rows, axes = in_lines(x, axis)
     out = np.linalg.norm(rows, ord=ord, axis=-1)
-    return np.expand_dims(out, tuple(sorted(axes))) if keepdims else out
+    return np.expand_dims(out, tuple(axes)) if keepdims else out
 
 
 @operands("x1", "x2")

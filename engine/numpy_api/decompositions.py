@@ -56,11 +56,11 @@ def _cholesky(a: Any, *, upper: bool = False) -> Operand:
 
 def _hermitian_svd(a: Any) -> tuple[Any, Any, Any]:
     """Of the eigenvalues, by size, with their signs on one side, as NumPy has it."""
+    not_taken_if(rank_of(a) != 2)
     values, vectors = _eigh(a)
     order = np.argsort(-np.abs(values), axis=-1)
     signs = np.take_along_axis(np.sign(values), order, axis=-1)
-    vectors = np.take_along_axis(vectors, np.expand_dims(order, -2), axis=-1) if rank_of(a) == 2 else None
-    not_taken_if(vectors is None)
+    vectors = np.take_along_axis(vectors, np.expand_dims(order, -2), axis=-1)
     singular = np.take_along_axis(np.abs(values), order, axis=-1)
     return vectors, singular, linalg.adjoint(vectors * signs)
 

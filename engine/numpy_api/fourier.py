@@ -13,11 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.dtypes import as_dtype
 from engine.core.operands import Operand, operands
-from engine.core.value import dtype_of
-from engine.numpy_api.functions import Row, dims_of, inexact, not_taken_if, rank_of
-from engine.ops import compare, fft, rearrange, slicing
+from engine.numpy_api.functions import Row, as_complex, dims_of, inexact, not_taken_if, rank_of
+from engine.ops import fft, rearrange, slicing
 
 _AT_ONCE = 3
 """TensorFlow has transforms over so many axes at most."""
@@ -67,8 +65,7 @@ def _over(a: Any, axes: Sequence[int], transform: Callable[[Any], Any]) -> Any:
 
 
 def _complex(a: Any) -> Any:
-    a = inexact(a)
-    return a if dtype_of(a).is_complex else compare.cast(a, as_dtype(np.result_type(dtype_of(a).numpy, np.complex64)))
+    return as_complex(inexact(a))
 
 
 def _spectrum(a: Any, axes: Sequence[int], inverse: bool, scaled: bool) -> Any:

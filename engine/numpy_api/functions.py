@@ -94,9 +94,28 @@ def _along(x: Any, axis: Any) -> tuple[Any, Any]:
     return (flat(x), 0) if axis is None else (x, axis)
 
 
+def by_columns(solved: Callable[[Any], Any], b: Any) -> Any:
+    """The solution for a vector, or for the columns of a matrix."""
+    return shapes.squeeze(solved(shapes.expand_dims(b, -1)), [-1]) if rank_of(b) == 1 else solved(b)
+
+
+def in_lines(x: Any, axis: Any) -> tuple[Any, list[int]]:
+    """`x` with the elements of some axes, or of all, in a row along the last one; and which axes these are."""
+    rank = rank_of(x)
+    axes = [*range(rank)] if axis is None else [int(i) % rank for i in np.ravel(axis)]
+    others = [length(x, i) for i in range(rank) if i not in axes]
+    return np.reshape(np.moveaxis(x, axes, range(rank - len(axes), rank)), [*others, -1]), sorted(axes)
+
+
 def inexact(x: Any) -> Operand:
     """Integers as NumPy takes their mean."""
     return x if dtype_of(x).is_differentiable else compare.cast(x, float64)
+
+
+def as_complex(x: Any) -> Any:
+    """Real numbers as complex ones of their precision."""
+    dtype = dtype_of(x)
+    return x if dtype.is_complex else compare.cast(x, as_dtype(np.result_type(dtype.numpy, np.complex64)))
 
 
 def _wide(x: Any) -> Operand:
@@ -520,9 +539,7 @@ def _diag(v: Any, k: int = 0) -> Operand:
 
 @operands("a", "b")
 def _solve(a: Any, b: Any) -> Operand:
-    if rank_of(b) > 1:
-        return solve.solve(a, b)
-    return shapes.squeeze(solve.solve(a, shapes.expand_dims(b, -1)), [-1])
+    return by_columns(lambda columns: solve.solve(a, columns), b)
 
 
 @operands("a")

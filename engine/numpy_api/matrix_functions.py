@@ -9,18 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.dtypes import as_dtype
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, operands
 from engine.core.value import Value, dtype_of
-from engine.numpy_api.functions import Row, constant, length, not_taken_if, rank_of
+from engine.numpy_api.functions import Row, as_complex, by_columns, constant, length, not_taken_if, rank_of
 from engine.ops import complexes, linalg, lu, matrix_functions, matrix_roots, solve
-from engine.ops.compare import cast
 
 
 def _turned(a: Any) -> Any:
     """The exponential of i times a matrix."""
-    a = a if dtype_of(a).is_complex else cast(a, as_dtype(np.result_type(dtype_of(a).numpy, np.complex64)))
+    a = as_complex(a)
     return matrix_functions.expm(a * constant(1j, a))
 
 
@@ -106,16 +104,16 @@ def _lu_solve(lu_and_piv: Any, b: Any, trans: int = 0) -> Operand:
     order = np.arange(len(exchanged))
     for i, k in enumerate(np.asarray(exchanged)):
         order[[i, k]] = order[[k, i]]
-    columns: Any = np.expand_dims(b, -1) if rank_of(b) == 1 else b
-    out: Any
-    if trans:
-        turned = np.transpose(factors) if trans == 1 else linalg.adjoint(factors)
+    if not trans:
+        return by_columns(lambda columns: lu.lu_solve(factors, order.astype(np.int32), columns), b)
+    turned = np.transpose(factors) if trans == 1 else linalg.adjoint(factors)
+    ones = np.triu(turned, 1) + constant(np.eye(len(order)), turned)
+
+    def solved(columns: Any) -> Any:
         inner = solve.triangular_solve(turned, columns, lower=True)
-        ones = np.triu(turned, 1) + constant(np.eye(len(order)), turned)
-        out = np.take(solve.triangular_solve(ones, inner, lower=False), np.argsort(order), axis=0)
-    else:
-        out = lu.lu_solve(factors, order.astype(np.int32), columns)
-    return np.squeeze(out, -1) if rank_of(b) == 1 else out
+        return np.take(solve.triangular_solve(ones, inner, lower=False), np.argsort(order), axis=0)
+
+    return by_columns(solved, b)
 
 
 # ---- matrices of a form ----------------------------------------------------------------------------------------------

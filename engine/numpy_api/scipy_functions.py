@@ -6,6 +6,7 @@ how SciPy is to go about it (`overwrite_a`, `check_finite`, `workers`) are left 
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -14,17 +15,30 @@ import numpy as np
 
 from engine.core import structural
 from engine.core.detach import looked_at
-from engine.core.dtypes import as_dtype
 from engine.core.eager import EagerTensor
 from engine.core.nest import flatten
 from engine.core.operands import Operand, operands
 from engine.core.value import Value, dtype_of, shape_of
 from engine.numpy_api import fourier, sparse_values
-from engine.numpy_api.functions import NotTaken, Row, at_least, constant, flat, inexact, length, not_taken_if, rank_of
-from engine.numpy_api.images import IMAGES
+from engine.numpy_api.calculus import CALCULUS, strips
+from engine.numpy_api.decompositions import DECOMPOSITIONS
+from engine.numpy_api.functions import (
+    RECORDED,
+    NotTaken,
+    Row,
+    as_complex,
+    at_least,
+    by_columns,
+    constant,
+    flat,
+    inexact,
+    length,
+    not_taken_if,
+    rank_of,
+)
+from engine.numpy_api.images import IMAGES, along
 from engine.numpy_api.matrix_functions import FUNCTIONS_OF_MATRICES
 from engine.ops import (
-    compare,
     decompose,
     determinants,
     eig,
@@ -146,11 +160,6 @@ def _spherical(kind: str) -> Callable[..., Any]:
 # ---- scipy.linalg ----------------------------------------------------------------------------------------------------
 
 
-def _columns(solved: Callable[[Any], Any], b: Any) -> Any:
-    """The solution for a vector, or for the columns of a matrix."""
-    return np.squeeze(solved(np.expand_dims(b, -1)), axis=-1) if rank_of(b) == 1 else solved(b)
-
-
 def _whole(a: Any, lower: bool, conjugate: bool = True) -> Any:
     """The symmetric, or Hermitian, matrix of which one triangle is looked at."""
     half = np.tril(a) if lower else np.triu(a)
@@ -169,7 +178,7 @@ def _solve(a: Any, b: Any, lower: bool = False, *, assume_a: Any = None, transpo
     elif kind not in (None, "general", "banded", "tridiagonal", "diagonal"):
         raise NotTaken
     a = np.transpose(a) if transposed else a
-    return _columns(lambda side: solve.solve(a, side), b)
+    return by_columns(lambda side: solve.solve(a, side), b)
 
 
 @operands("a", "b")
@@ -179,7 +188,7 @@ def _solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_
     how = {0: 0, "N": 0, 1: 1, "T": 1, 2: 2, "C": 2}[trans]
     if how == 1 and dtype_of(a).is_complex:
         a = np.conj(a)
-    return _columns(lambda side: solve.triangular_solve(a, side, lower, how > 0), b)
+    return by_columns(lambda side: solve.triangular_solve(a, side, lower, how > 0), b)
 
 
 @operands("a")
@@ -198,13 +207,13 @@ def _cho_solve(c_and_lower: Any, b: Any) -> Operand:
     c, lower = c_and_lower
     c = c if isinstance(c, Value) else constant(c, b)
     factor = c if lower else linalg.adjoint(c)
-    return _columns(lambda side: solve.cholesky_solve(factor, side), b)
+    return by_columns(lambda side: solve.cholesky_solve(factor, side), b)
 
 
 @operands("ab", "b")
 def _solve_banded(l_and_u: Any, ab: Any, b: Any) -> Operand:
     lower, upper = (int(n) for n in l_and_u)
-    return _columns(lambda side: banded_solve_op(ab, side, lower=lower, upper=upper, adjoint=False), b)
+    return by_columns(lambda side: banded_solve_op(ab, side, lower=lower, upper=upper, adjoint=False), b)
 
 
 @operands("ab", "b")
@@ -242,16 +251,11 @@ def _circulant(c: Any) -> Operand:
     return np.take(shape.identity(c), (rows - columns) % n, axis=-1)
 
 
-@operands("c", "b", "r")
-def _toeplitz_solve(c: Any, b: Any, r: Any = None) -> Operand:
-    return _solve(_toeplitz(c, r), b)
-
-
 def _solve_toeplitz(c_or_cr: Any, b: Any) -> Operand:
     c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
     like = next(x for x in (c, r, b) if isinstance(x, Value))
     c, r, b = (x if x is None or isinstance(x, Value) else constant(x, like) for x in (c, r, b))
-    return _toeplitz_solve(c, b, r)
+    return _solve(_toeplitz(c, r), b)
 
 
 @operands("*arrs")
@@ -267,11 +271,6 @@ def _pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = Fal
     not_taken_if(atol is not None or return_rank)
     most = max(length(a, -1), length(a, -2)) * float(np.finfo(dtype_of(a).numpy).eps)
     return matrix_functions.pinv(a, most if rtol is None else rtol)
-
-
-@operands("a", "b")
-def _lstsq(a: Any, b: Any, cond: Any = None) -> Any:
-    return np.linalg.lstsq(a, b, rcond=cond)
 
 
 @operands("a", "b")
@@ -326,7 +325,7 @@ def _sqrtm(A: Any) -> Operand:
         values = np.linalg.eigvals(A._array)
         if np.any((values.real < 0) & (abs(values.imag) <= 1e-12 * abs(values.real))):
             looked_at(A)
-            A = compare.cast(A, as_dtype(np.result_type(A._array.dtype, np.complex64)))
+            A = as_complex(A)
     return matrix_roots.sqrtm(A)
 
 
@@ -338,22 +337,18 @@ def _khatri_rao(a: Any, b: Any) -> Operand:
 # ---- scipy.fft, scipy.integrate --------------------------------------------------------------------------------------
 
 
-def _of_one(theirs: Callable[..., Any]) -> Callable[..., Any]:
-    """One of NumPy's transforms over an axis."""
+def _renamed(function: Callable[..., Any], **names: str) -> Callable[..., Any]:
+    """Our function for one of NumPy's, its parameters under the names that they have in SciPy."""
+    signature, own = inspect.signature(function), {theirs: ours for ours, theirs in names.items()}
 
-    @operands("x")
-    def apply(x: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Operand:
-        return theirs(x, n=n, axis=axis, norm=norm)
+    def apply(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **{own.get(key, key): x for key, x in kwargs.items()})
 
-    return apply
-
-
-def _of_several(theirs: Callable[..., Any], default: Any) -> Callable[..., Any]:
-    @operands("x")
-    def apply(x: Any, s: Any = None, axes: Any = default, norm: Any = None) -> Operand:
-        return fourier.TRANSFORMS[theirs][0](x, s, axes, norm)
-
-    return apply
+    parameters = [p.replace(name=names.get(p.name, p.name)) for p in signature.parameters.values()]
+    made: Any = apply
+    made.__signature__ = signature.replace(parameters=parameters)
+    made.__operands__ = tuple([tuple([names.get(n, n) for n in part]) for part in function.__operands__])  # type: ignore[attr-defined]
+    return made
 
 
 def _cosines(name: str) -> Callable[..., Any]:
@@ -366,19 +361,14 @@ def _cosines(name: str) -> Callable[..., Any]:
         not_taken_if(n is not None)
         x = inexact(x)
         how = {"type": type, "norm": norm, "orthogonalize": orthogonalize}
-        matrix = getattr(scipy.fft, name)(np.eye(length(x, axis)), axis=0, **how)
-        return np.moveaxis(np.tensordot(np.moveaxis(x, axis, -1), constant(matrix.T, x), 1), -1, axis)
+        return along(x, axis, lambda e: getattr(scipy.fft, name)(e, axis=0, **how))
 
     return apply
 
 
 @operands("y", "x")
 def _cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None) -> Operand:
-    y = np.moveaxis(y, axis, -1)
-    if x is not None:
-        x = x if rank_of(x) == 1 else np.moveaxis(x, axis, -1)
-        dx = x[..., 1:] - x[..., :-1]
-    out = np.cumsum(dx * (y[..., 1:] + y[..., :-1]) / 2, axis=-1)
+    out = np.cumsum(strips(y, x, dx, axis), axis=-1)
     if initial is not None:
         out = np.pad(out, [(0, 0)] * (rank_of(out) - 1) + [(1, 0)])
     return np.moveaxis(out, -1, axis)
@@ -391,22 +381,6 @@ def _simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Operand
     n = length(y, axis)
     weights = scipy.integrate.simpson(np.eye(n), x=x, dx=dx, axis=0)
     return np.tensordot(np.moveaxis(y, axis, -1), constant(weights, y), 1)
-
-
-@operands("y", "x")
-def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Operand:
-    return np.trapezoid(y, x=x, dx=dx, axis=axis)
-
-
-@operands("a")
-def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
-    theirs: Any = np.linalg.svd
-    return theirs(a, full_matrices=full_matrices, compute_uv=compute_uv)
-
-
-@operands("a")
-def _norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Operand:
-    return np.linalg.norm(a, ord=ord, axis=axis, keepdims=keepdims)
 
 
 SCIPY: dict[str, Row] = {
@@ -439,15 +413,15 @@ SCIPY: dict[str, Row] = {
     "scipy.linalg.inv": (operands("a")(lambda a: solve.inv(a)), "tf.linalg.inv"),
     "scipy.linalg.det": (operands("a")(lambda a: determinants.det(a)), "tf.linalg.det"),
     "scipy.linalg.pinv": (_pinv, "tf.linalg.pinv"),
-    "scipy.linalg.lstsq": (_lstsq, "tf.linalg.lstsq"),
+    "scipy.linalg.lstsq": (_renamed(RECORDED[np.linalg.lstsq][0], rcond="cond"), "tf.linalg.lstsq"),
     "scipy.linalg.eigh": (_eigh, "tf.linalg.eigh"),
     "scipy.linalg.eigvalsh": (_eigvalsh, "tf.linalg.eigvalsh"),
     "scipy.linalg.eig": (_eig, "tf.linalg.eig"),
     "scipy.linalg.eigvals": (operands("a")(lambda a: eig.eigvals(a)), "tf.linalg.eigvals"),
-    "scipy.linalg.svd": (_svd, "tf.linalg.svd"),
+    "scipy.linalg.svd": (DECOMPOSITIONS[np.linalg.svd][0], "tf.linalg.svd"),
     "scipy.linalg.svdvals": (operands("a")(lambda a: np.linalg.svdvals(a)), "tf.linalg.svd"),
     "scipy.linalg.qr": (_qr, "tf.linalg.qr"),
-    "scipy.linalg.norm": (_norm, "tf.norm"),
+    "scipy.linalg.norm": (_renamed(RECORDED[np.linalg.norm][0], x="a"), "tf.norm"),
     "scipy.linalg.expm": (operands("A")(lambda A: matrix_functions.expm(A)), "tf.linalg.expm"),
     "scipy.linalg.sqrtm": (_sqrtm, "tf.linalg.eigh"),
     "scipy.linalg.logm": (operands("A")(lambda A: matrix_roots.logm(A)), "tf.linalg.eigh"),
@@ -459,20 +433,23 @@ SCIPY: dict[str, Row] = {
     # ---- transforms, integrals
     **{
         f"scipy.fft.{name}": (
-            _of_one(getattr(np.fft, name)),
+            _renamed(fourier.TRANSFORMS[getattr(np.fft, name)][0], a="x"),
             f"tf.signal.{name}" if "h" not in name else "tf.signal.rfft",
         )
         for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
     },
     **{
-        f"scipy.fft.{name}{suffix}": (_of_several(getattr(np.fft, name + suffix), axes), f"tf.signal.{name}")
+        f"scipy.fft.{name}{suffix}": (
+            _renamed(fourier.TRANSFORMS[getattr(np.fft, name + suffix)][0], a="x"),
+            f"tf.signal.{name}",
+        )
         for name in ("fft", "ifft", "rfft", "irfft")
-        for suffix, axes in (("2", (-2, -1)), ("n", None))
+        for suffix in ("2", "n")
     },
     **{f"scipy.fft.{name}": (_cosines(name), "tf.matmul") for name in ("dct", "idct", "dst", "idst")},
     "scipy.sparse.diags": (sparse_values.diagonals, "tf.linalg.diag"),
     "scipy.sparse.diags_array": (sparse_values.diagonals, "tf.linalg.diag"),
-    "scipy.integrate.trapezoid": (_trapezoid, "tf.reduce_sum of slices"),
+    "scipy.integrate.trapezoid": (CALCULUS[np.trapezoid][0], "tf.reduce_sum of slices"),
     "scipy.integrate.cumulative_trapezoid": (_cumulative_trapezoid, "tf.cumsum"),
     "scipy.integrate.simpson": (_simpson, "tf.tensordot"),
 }

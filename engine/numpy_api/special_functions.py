@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.dtypes import as_dtype
 from engine.core.operands import Operand
 from engine.core.value import dtype_of
-from engine.numpy_api.functions import constant, not_taken_if
+from engine.numpy_api.functions import as_complex, constant, not_taken_if
 from engine.ops import (
     arithmetic,
     bessel_orders,
@@ -37,15 +36,10 @@ def _in_double(f: Callable[..., Operand]) -> Callable[..., Operand]:
     return lambda *args: rule(None, *args)
 
 
-def _complex(z: Any) -> Any:
-    dtype = dtype_of(z)
-    return z if dtype.is_complex else compare.cast(z, as_dtype(np.result_type(dtype.numpy, np.complex64)))
-
-
 def _lambertw(z: Any, k: Any, tol: Any) -> Operand:
     branch, tol = (np.asarray(x._array if hasattr(x, "_array") else x) for x in (k, tol))
     not_taken_if(branch.ndim or tol.ndim)
-    return scipy_special.lambertw_op(_complex(z), k=int(branch), tol=float(tol))
+    return scipy_special.lambertw_op(as_complex(z), k=int(branch), tol=float(tol))
 
 
 def _bdtr(k: Any, n: Any, p: Any) -> Operand:
@@ -120,7 +114,7 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "log_expit": nn.log_sigmoid,
     "expn": scipy_special.expn,
     "voigt_profile": _in_double(_voigt),
-    "wofz": lambda z: scipy_special.wofz_op(_complex(z)),
+    "wofz": lambda z: scipy_special.wofz_op(as_complex(z)),
     "_lambertw": _lambertw,
     "_zeta": special.zeta,
     "_riemann_zeta": scipy_special.riemann_zeta,

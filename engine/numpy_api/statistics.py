@@ -17,6 +17,7 @@ from engine.numpy_api.functions import (
     at_least,
     constant,
     dims_of,
+    in_lines,
     inexact,
     length,
     not_taken_if,
@@ -102,10 +103,7 @@ def _quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepd
     not_taken_if(isinstance(q, Value) or np.ndim(q) > 1 or method not in _PLACES)
     if np.any(np.less(q, 0) | np.greater(q, 1)):
         raise ValueError("np.quantile: argument `q` must lie between 0 and 1 (np.percentile: between 0 and 100)")
-    rank, a = rank_of(a), inexact(a)
-    axes = [*range(rank)] if axis is None else [int(i) % rank for i in np.ravel(axis)]
-    others = [length(a, i) for i in range(rank) if i not in axes]
-    lines = np.reshape(np.moveaxis(a, axes, range(rank - len(axes), rank)), [*others, -1])
+    lines, axes = in_lines(inexact(a), axis)
     ordered = np.moveaxis(sorting.sort(lines, -1), -1, 0)
     last = length(ordered, 0) - 1
     at = np.clip(_PLACES[method](np.asarray(q, float), last + 1), 0, last)
@@ -115,8 +113,7 @@ def _quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepd
     low, high = np.take(ordered, below, axis=0), np.take(ordered, above, axis=0)
     out = np.where(np.isnan(ordered[-1]), constant(np.nan, ordered), low + (high - low) * share)
     if keepdims:
-        for i in sorted(axes):
-            out = np.expand_dims(out, i + at.ndim)
+        out = np.expand_dims(out, tuple([i + at.ndim for i in axes]))
     return out
 
 
@@ -227,18 +224,16 @@ def _nanquantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", ke
     not_taken_if(isinstance(q, Value) or np.ndim(q) > 1 or method != "linear")
     if np.ndim(q) == 1:
         return np.stack([_nanquantile(a, one, axis, keepdims=keepdims) for one in q])
-    rank, a = rank_of(a), inexact(a)
-    axes = [*range(rank)] if axis is None else [int(i) % rank for i in np.ravel(axis)]
-    others = [length(a, i) for i in range(rank) if i not in axes]
-    ordered = sorting.sort(np.reshape(np.moveaxis(a, axes, range(rank - len(axes), rank)), [*others, -1]), -1)
-    count = reduce.reduce_sum(compare.cast(np.logical_not(np.isnan(ordered)), dtype_of(a)), -1, True)
+    lines, axes = in_lines(inexact(a), axis)
+    ordered = sorting.sort(lines, -1)
+    count = reduce.reduce_sum(compare.cast(np.logical_not(np.isnan(ordered)), dtype_of(ordered)), -1, True)
     at = np.maximum(float(q) * (count - 1.0), 0.0)
     below = np.floor(at)
     places = [compare.cast(x, "int64") for x in (below, np.minimum(below + 1.0, np.maximum(count - 1.0, 0.0)))]
-    low, high = (gather.gather(ordered, place, batch_dims=len(others)) for place in places)
-    out = np.where(np.equal(count, 0.0), constant(np.nan, a), low + (high - low) * (at - below))
+    low, high = (gather.gather(ordered, place, batch_dims=rank_of(ordered) - 1) for place in places)
+    out = np.where(np.equal(count, 0.0), constant(np.nan, ordered), low + (high - low) * (at - below))
     out = np.squeeze(out, -1)
-    return np.expand_dims(out, tuple(sorted(axes))) if keepdims else out
+    return np.expand_dims(out, tuple(axes)) if keepdims else out
 
 
 @operands("a")

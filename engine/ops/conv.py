@@ -31,7 +31,6 @@ from engine.core.expand_axes import expand_dims
 from engine.core.kinds import general
 from engine.core.op import Op
 from engine.core.operands import Operand, operands
-from engine.core.sparsity import Rule
 from engine.core.structural import sum_to_like
 from engine.core.value import shape_of
 from engine.ops.conv_kernels import (
@@ -45,7 +44,7 @@ from engine.ops.conv_kernels import (
 from engine.ops.conv_shapes import data_abstract, filters_abstract, forward_abstract
 from engine.ops.gather import gather
 from engine.ops.shape import shape, shape_operand, transpose
-from engine.ops.window_sparsity import data_rule, filters_rule, forward_rule
+from engine.ops.window_sparsity import convolution_rule
 from engine.ops.windows import Windows, is_channels_first, make_windows
 from engine.runtime.errors import NotKnownYet, ShapeError
 from engine.runtime.public_names import named
@@ -73,47 +72,6 @@ def _scratch(shapes: Sequence[Shape]) -> float:
     return 4 + min([math.prod([d or 1 for d in window]) for window in windows], default=0)
 
 
-def _bilinear(
-    name: str,
-    type: str,
-    args: tuple[str, ...],
-    kernel: Callable[..., Any],
-    abstract: Callable[..., Any],
-    transposes: Sequence[Callable[..., Any] | None],
-    sparsity: Rule,
-    doc: str,
-    keeps_nan: Callable[[dict[str, Any]], tuple[int, ...]] = lambda params: (),
-) -> Op:
-    """An op linear in two operands; a third one, without a transpose, is the shape of the result."""
-
-    def vjp(i: int, transpose: Any) -> Callable[..., Any]:
-        def rule(ct: Any, out: Any, *inputs: Any, windows: Windows, stack: int) -> Operand:
-            grad = transpose(ct, *inputs, windows=windows, stack=stack)
-            return sum_to_like(grad, inputs[i]) if stack else grad
-
-        return rule
-
-    def jvp(i: int) -> Callable[..., Any]:
-        return lambda t, out, *inputs, **params: op(*inputs[:i], t, *inputs[i + 1 :], **params)
-
-    op = general(
-        name,
-        kernel,
-        abstract,
-        vjp=tuple(None if t is None else vjp(i, t) for i, t in enumerate(transposes)),
-        jvp=tuple(None if t is None else jvp(i) for i, t in enumerate(transposes)),
-        batch=_batch,
-        type=type,
-        strict=args[0] != "sizes",
-        args=args,
-        sparsity=sparsity,
-        keeps_nan=keeps_nan,
-        scratch=_scratch,
-        doc=doc,
-    )
-    return op
-
-
 def _of_windows(params: dict[str, Any]) -> tuple[int, ...]:
     """The position of cotangents, if each of their windows meets the data."""
     return (2,) if params["windows"].meet_data else ()
@@ -122,55 +80,48 @@ def _of_windows(params: dict[str, Any]) -> tuple[int, ...]:
 def _convolution(
     name: str, type: str, titles: Sequence[str], depthwise: bool, kernels: Sequence[Callable[..., Any]], doc: str
 ) -> tuple[Op, Op, Op]:
-    """A convolution, and its transposes in the data and in the filters; `titles`: what errors call the three."""
+    """A convolution, and its transposes in the data and in the filters; `titles`: what errors call the three.
 
-    def shaped(abstract: Callable[..., Any], title: str) -> Callable[..., Any]:
-        return functools.partial(abstract, name=title, depthwise=depthwise)
+    Each computes one of data (0), filters (1) and result (2), linear in the other two; in the place of data or filters
+    it has their shape. Its transpose in an operand computes that one, with the cotangent in the place of what it made.
+    """
+    ops: dict[int, Op] = {}
 
-    forward = _bilinear(
-        f"{name}_op",
-        type,
-        ("input", "filters"),
-        kernels[0],
-        shaped(forward_abstract, titles[0]),
-        (
-            lambda ct, x, w, **params: to_data(shape(x), w, ct, **params),
-            lambda ct, x, w, **params: to_filters(x, shape(w), ct, **params),
-        ),
-        forward_rule(depthwise=depthwise),
-        doc,
-    )
-    to_data = _bilinear(
-        f"{name}_data_op",
-        f"{type}BackpropInput",
-        ("sizes", "filters", "ct"),
-        kernels[1],
-        shaped(data_abstract, titles[1]),
-        (
-            None,
-            lambda ct, sizes, w, y, **params: to_filters(ct, shape(w), y, **params),
-            lambda ct, sizes, w, y, **params: forward(ct, w, **params),
-        ),
-        data_rule(depthwise=depthwise),
-        f"The transpose of `{name}_op` in the data, which have the shape `sizes`.",
-        _of_windows,
-    )
-    to_filters = _bilinear(
-        f"{name}_filters_op",
-        f"{type}BackpropFilter",
-        ("input", "sizes", "ct"),
-        kernels[2],
-        shaped(filters_abstract, titles[2]),
-        (
-            lambda ct, x, sizes, y, **params: to_data(shape(x), ct, y, **params),
-            None,
-            lambda ct, x, sizes, y, **params: forward(x, ct, **params),
-        ),
-        filters_rule(depthwise=depthwise),
-        f"The transpose of `{name}_op` in the filters, which have the shape `sizes`.",
-        _of_windows,
-    )
-    return forward, to_data, to_filters
+    def vjp(made: int, i: int) -> Callable[..., Any]:
+        def rule(ct: Any, out: Any, *inputs: Any, windows: Windows, stack: int) -> Operand:
+            places = [*inputs[:made], ct, *inputs[made + 1 :]]
+            places[i] = shape(inputs[i])
+            grad = ops[i](*places[: 2 if i == 2 else 3], windows=windows, stack=stack)
+            return sum_to_like(grad, inputs[i]) if stack else grad
+
+        return rule
+
+    def jvp(made: int, i: int) -> Callable[..., Any]:
+        return lambda t, out, *inputs, **params: ops[made](*inputs[:i], t, *inputs[i + 1 :], **params)
+
+    back = f"The transpose of `{name}_op` in the {{0}}, which have the shape `sizes`."
+    for made, suffix, of, args, abstract, says in (
+        (2, "", "", ("input", "filters"), forward_abstract, doc),
+        (0, "_data", "BackpropInput", ("sizes", "filters", "ct"), data_abstract, back.format("data")),
+        (1, "_filters", "BackpropFilter", ("input", "sizes", "ct"), filters_abstract, back.format("filters")),
+    ):
+        number = len(ops)
+        ops[made] = general(
+            f"{name}{suffix}_op",
+            kernels[number],
+            functools.partial(abstract, name=titles[number], depthwise=depthwise),
+            vjp=tuple(None if i == made else vjp(made, i) for i in range(len(args))),
+            jvp=tuple(None if i == made else jvp(made, i) for i in range(len(args))),
+            batch=_batch,
+            type=type + of,
+            strict=made != 0,
+            args=args,
+            sparsity=convolution_rule(made, depthwise),
+            keeps_nan=_of_windows if "ct" in args else lambda params: (),
+            scratch=_scratch,
+            doc=says,
+        )
+    return ops[2], ops[0], ops[1]
 
 
 conv_op, conv_data_op, conv_filters_op = _convolution(
@@ -319,16 +270,28 @@ def _convolve_back(
     return _as_given(y, rank, first)
 
 
-@operands("input", "filters")
-def conv2d_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
-    data_format: str = "NHWC",
-    dilations: Any = None,
-) -> Operand:
+def _transpose_of(rank: int, data_format: str, doc: str) -> Callable[..., Operand]:
+    name, default = f"conv{rank}d_transpose", data_format
+
+    @operands("input", "filters")
+    def transposed(
+        input: Any,
+        filters: Any,
+        output_shape: Any,
+        strides: Any,
+        padding: Any = "SAME",
+        data_format: str = default,
+        dilations: Any = None,
+    ) -> Operand:
+        return _convolve_back(name, rank, input, filters, output_shape, strides, padding, data_format, dilations)
+
+    return named(transposed, name, doc)
+
+
+conv1d_transpose = _transpose_of(1, "NWC", "The transpose of `conv1d`; see `conv2d_transpose`.")
+conv2d_transpose = _transpose_of(
+    2,
+    "NHWC",
     """The transpose of `conv2d`, often called deconvolution.
 
     Parameters
@@ -349,29 +312,9 @@ def conv2d_transpose(
     --------
     >>> conv2d_transpose(np.ones((1, 1, 2, 1)), np.ones((1, 3, 1, 1)), [1, 1, 5, 1], [1, 2], "VALID").ravel()
     array([1., 1., 2., 1., 1.])
-    """
-    return _convolve_back("conv2d_transpose", 2, input, filters, output_shape, strides, padding, data_format, dilations)
-
-
-def _transpose_of(rank: int, data_format: str) -> Callable[..., Operand]:
-    name, default = f"conv{rank}d_transpose", data_format
-
-    @operands("input", "filters")
-    def transposed(
-        input: Any,
-        filters: Any,
-        output_shape: Any,
-        strides: Any,
-        padding: Any = "SAME",
-        data_format: str = default,
-        dilations: Any = None,
-    ) -> Operand:
-        return _convolve_back(name, rank, input, filters, output_shape, strides, padding, data_format, dilations)
-
-    return named(transposed, name, f"The transpose of `conv{rank}d`; see `conv2d_transpose`.")
-
-
-conv1d_transpose, conv3d_transpose = _transpose_of(1, "NWC"), _transpose_of(3, "NDHWC")
+    """,
+)
+conv3d_transpose = _transpose_of(3, "NDHWC", "The transpose of `conv3d`; see `conv2d_transpose`.")
 
 
 @operands("filters", "out_backprop")

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Aval, Shape, compatible, format_shape, merge_shapes
-from engine.core.batching import Batches, NotBatched, all_batched, axis_param, logical_rank
+from engine.core.batching import Batches, all_batched, axis_param, logical_rank
 from engine.core.dtypes import BOOL, FLOATING, NUMERIC, DType
 from engine.core.eager import EagerTensor
 from engine.core.kinds import PerOperand, PushedTogether, check_dtype, general, linear, nondifferentiable, same_dtype
 from engine.core.op import Layout, Op
 from engine.core.operands import Array, Operand, operands
 from engine.core.sparsity import ELEMENTWISE, along, scaled
-from engine.core.structural import all_beyond, conj, reshape_like, scale
+from engine.core.structural import all_beyond, conj, like_abstract, like_batch, reshape_like, scale
 from engine.core.sums import add_over
 from engine.core.value import shape_of
 from engine.ops.arithmetic import add
@@ -80,23 +80,12 @@ def _spread_kernel(
     return np.broadcast_to(np.reshape(x, leading + kept_shape(shape, axis)), leading + shape)
 
 
-def _spread_abstract(
-    x: Aval, ref: Aval, *, axis: Axes, keepdims: bool, mean: bool = False, lead: int = 0, ref_lead: int = 0
-) -> Aval:
-    if ref.shape is None or x.shape is None:
-        return Aval(ref.shape if lead == 0 == ref_lead else None, x.dtype)
-    return Aval(x.shape[:lead] + ref.shape[ref_lead:], x.dtype)
-
-
 def _spread_batch(
     op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
 ) -> Batches:
-    x, ref = inputs
-    lead, ref_lead = params.get("lead", 0), params.get("ref_lead", 0)
     # counted from the end, the axes stay what they are whatever stands in front
-    axis = negative_axes(op.name, params["axis"], logical_rank(op, ref, flags[1]) - ref_lead)
-    out = op(x, ref, **{**params, "axis": axis, "lead": lead + flags[0], "ref_lead": ref_lead + flags[1]})
-    return out if flags[0] else NotBatched(out)
+    rank = logical_rank(op, inputs[1], flags[1]) - params.get("ref_lead", 0)
+    return like_batch(op, size, flags, inputs, {**params, "axis": negative_axes(op.name, params["axis"], rank)})
 
 
 spread_like_op = linear(
@@ -105,7 +94,7 @@ spread_like_op = linear(
     lambda ct, x, ref, *, axis, keepdims, mean=False, **_: (reduce_mean_op if mean else reduce_sum_op)(
         ct, axis=axis, keepdims=keepdims
     ),
-    _spread_abstract,
+    like_abstract,
     _spread_batch,
     type="SpreadLike",
     args=("x", "ref"),

@@ -43,37 +43,29 @@ def _shape_abstract(x: Aval, *, out_type: DType, lead: int = 0) -> Aval:
     return Aval((len(dims),), out_type, dims)
 
 
-shape_op = nondifferentiable(
+def _of_shape(name: str, kernel: Callable[..., Any], abstract: Callable[..., Aval], doc: str) -> Op:
+    """An op that looks at the shape of its operand alone."""
+    facts: dict[str, Any] = {"type": name.removesuffix("_op").capitalize(), "args": ("input",), "from_avals": True}
+    return nondifferentiable(name, kernel, abstract=abstract, batch=_count_batch, doc=doc, **facts)
+
+
+shape_op = _of_shape(
     "shape_op",
     lambda x, *, out_type, lead=0: np.asarray(x.shape[lead:], out_type.numpy),
-    abstract=_shape_abstract,
-    batch=_count_batch,
-    type="Shape",
-    args=("input",),
-    from_avals=True,
-    doc="The dimensions, as an integer vector.",
+    _shape_abstract,
+    "The dimensions, as an integer vector.",
 )
-size_op = nondifferentiable(
+size_op = _of_shape(
     "size_op",
     lambda x, *, out_type, lead=0: np.asarray(np.prod(x.shape[lead:], dtype=np.int64), out_type.numpy),
-    abstract=lambda x, *, out_type, lead=0: Aval(
-        (), out_type, None if x.shape is None else Aval(x.shape[lead:], x.dtype).size
-    ),
-    batch=_count_batch,
-    type="Size",
-    args=("input",),
-    from_avals=True,
-    doc="The number of elements.",
+    lambda x, *, out_type, lead=0: Aval((), out_type, None if x.shape is None else Aval(x.shape[lead:], x.dtype).size),
+    "The number of elements.",
 )
-rank_op = nondifferentiable(
+rank_op = _of_shape(
     "rank_op",
     lambda x, *, lead=0: np.asarray(x.ndim - lead, np.int32),
-    abstract=lambda x, *, lead=0: Aval((), int32, None if x.shape is None else len(x.shape) - lead),
-    batch=_count_batch,
-    type="Rank",
-    args=("input",),
-    from_avals=True,
-    doc="The number of dimensions.",
+    lambda x, *, lead=0: Aval((), int32, None if x.shape is None else len(x.shape) - lead),
+    "The number of dimensions.",
 )
 
 

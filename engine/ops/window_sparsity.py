@@ -33,45 +33,21 @@ def spread_over_windows(site: Site, i: int) -> list[Links]:
 # ---- convolutions ----------------------------------------------------------------------------------------------------
 
 
-def forward_rule(depthwise: bool) -> Rule:
-    """Of ``(data, filters) -> convolution``."""
+def convolution_rule(made: int, depthwise: bool) -> Rule:
+    """Of the op that computes the data (0), the filters (1) or the convolution (2) from the two others."""
 
     def rule(site: Site, i: int) -> list[Links]:
-        (data, filters), (made,) = site.shapes, site.results
         if site.params["stack"]:
             return every(site, i)
-        if i == 0:
-            return [_taps(data, filters, made, site.params["windows"], depthwise)]
-        return [[paired(_with_outputs_last(filters, depthwise), made, [(-1, -1)])]]
-
-    return rule
-
-
-def data_rule(depthwise: bool) -> Rule:
-    """Of ``(sizes, filters, convolution) -> data``."""
-
-    def rule(site: Site, i: int) -> list[Links]:
-        (_, filters, made), (data,) = site.shapes, site.results
-        if site.params["stack"]:
-            return every(site, i)
-        if i == 2:
-            taps = _taps(data, filters, made, site.params["windows"], depthwise)
-            return [[Link(link.operand, link.out, link.labels) for link in taps]]
-        return [[paired(filters, data, [(-1, -2)])]]
-
-    return rule
-
-
-def filters_rule(depthwise: bool) -> Rule:
-    """Of ``(data, sizes, convolution) -> filters``."""
-
-    def rule(site: Site, i: int) -> list[Links]:
-        (filters,) = site.results
-        if site.params["stack"]:
-            return every(site, i)
-        if i == 0:
-            return [[paired(site.shapes[0], filters, [(-2, -1)])]]
-        return [[paired(site.shapes[2], _with_outputs_last(filters, depthwise), [(-1, -1)])]]
+        data, filters, result = [*site.shapes[:made], *site.results, *site.shapes[made + 1 :]]
+        if 1 not in (i, made):
+            taps = _taps(data, filters, result, site.params["windows"], depthwise)
+            return [taps if made else [Link(link.operand, link.out, link.labels) for link in taps]]
+        # the dimensions that count the same channels
+        shapes, along = (data, filters, result), (-1, -2, -1)
+        if 2 in (i, made):
+            shapes, along = (data, _with_outputs_last(filters, depthwise), result), (-1, -1, -1)
+        return [[paired(shapes[i], shapes[made], [(along[made], along[i])])]]
 
     return rule
 

@@ -35,12 +35,8 @@ def settled(function: Callable[..., R], *arguments: Any) -> R:
 
     Only what is loaded once may do so, since its cycles are not counted, and so looked for later than others.
     """
-    return uncollected(_settled, function, *arguments)
-
-
-def _settled(function: Callable[..., R], *arguments: Any) -> R:
     try:
-        return function(*arguments)
+        return uncollected(function, *arguments)
     finally:
         if gc.get_freeze_count() < _PYTHONS:
             gc.freeze()

@@ -245,9 +245,10 @@ class Decompression:
                     continue
                 number, one = self._sweep_of(t, s)
                 read = self.sources[s].slot if one.direction == "reverse" else self.targets[t].slot
-                apart = part.sign is not None and len(np.unique(np.append(part.sign, column.sign))) > 1
-                signs = (False, True) if apart else (False,)
-                signed = [Result(number, one.reads.index(read), negated) for negated in signs]
+                signs = [x.sign for x in (part, column) if x.sign is not None]
+                apart = len(signs) > 1 and len(np.unique(np.concatenate(signs))) > 1
+                negations = (False, True) if apart else (False,)
+                signed = [Result(number, one.reads.index(read), negated) for negated in negations]
                 for result in signed:
                     if result not in results:
                         results.append(result)
@@ -296,6 +297,7 @@ class Decompression:
                 chosen, position = chosen[each], position[each]
             at = _taken(which, chosen)
             if len(starts) > 1:
+                assert sign is not None, "a number is negated only for parts with signs"
                 position[sign[at] != other] += kind.type(starts[1] - starts[0])
             return at if outer is None else outer[at], place, position
 

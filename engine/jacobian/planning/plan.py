@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -259,7 +259,7 @@ class _Choice(NamedTuple):
     blocks: list[list[Any]] | None = None
 
 
-def _choices(path: Path, options: Options, sparsity: Any, complex_ends: bool, single_rows: bool) -> Iterator[_Choice]:
+def _choices(path: Path, options: Options, sparsity: Any, complex_ends: bool, single_rows: bool) -> Generator[_Choice]:
     """Ways to plan: first the cheapest, then all others, for those who have little memory."""
     mode = _mode(options, complex_ends)
     candidates = _candidates(path, Ways(mode, not single_rows, single_rows), sparsity)

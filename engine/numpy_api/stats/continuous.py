@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine.numpy_api.functions import constant
-from engine.numpy_api.stats.distribution import Distribution, positive, unit
+from engine.numpy_api.stats.distribution import Distribution, on_positive, on_unit
 from engine.ops.compare import where
 from engine.ops.creation import ones_like
 from engine.ops.distribution_tails import (
@@ -131,19 +131,17 @@ def _norminvgauss(x: Any, a: Any, b: Any) -> Any:
 
 _OF_NORMAL = {
     "norm": NORM,
-    "halfnorm": Distribution(
+    "halfnorm": on_positive(
         (),
         lambda x: 0.5 * math.log(2 / math.pi) - 0.5 * x * x,
         **_tails(lambda x: (x * _ROOT_HALF,), erf, erfc, log_erf, log_erfc),
-        support=positive,
     ),
-    "lognorm": Distribution(
+    "lognorm": on_positive(
         ("s",),
         lambda x, s: _normal(np.log(x) / s) - np.log(s) - np.log(x),
         **_of_normal(lambda x, s: np.log(x) / s),
         ppf=lambda q, s: np.exp(s * _special("ndtri", q)),
         isf=lambda q, s: np.exp(-s * _special("ndtri", q)),
-        support=positive,
         open_at=(True, False),
     ),
     "truncnorm": Distribution(
@@ -166,11 +164,10 @@ _OF_NORMAL = {
     "powernorm": Distribution(
         ("c",), lambda x, c: np.log(c) + _normal(x) + (c - 1.0) * _log_ndtr(-x), logsf=lambda x, c: c * _log_ndtr(-x)
     ),
-    "foldnorm": Distribution(
+    "foldnorm": on_positive(
         ("c",),
         lambda x, c: log_folded(c, x) - _LOG_ROOT,
         **_tails(lambda x, c: (c, x), normal_within, normal_beyond, log_normal_within, log_normal_beyond),
-        support=positive,
         valid=lambda c: c >= 0.0,
     ),
     "johnsonsu": Distribution(
@@ -179,29 +176,26 @@ _OF_NORMAL = {
         **_of_normal(lambda x, a, b: a + b * np.arcsinh(x)),
         valid=lambda a, b: np.logical_and(b > 0.0, np.equal(a, a)),
     ),
-    "johnsonsb": Distribution(
+    "johnsonsb": on_unit(
         ("a", "b"),
         lambda x, a, b: np.log(b) - np.log(x) - log1p(-x) + _normal(a + b * _special("logit", x)),
         **_of_normal(lambda x, a, b: a + b * _special("logit", x)),
-        support=unit,
         valid=lambda a, b: np.logical_and(b > 0.0, np.equal(a, a)),
         open_at=(True, True),
     ),
-    "fatiguelife": Distribution(
+    "fatiguelife": on_positive(
         ("c",),
         lambda x, c: log1p(x) - np.square(x - 1.0) / (2.0 * x * c * c) - np.log(2.0 * c) - _LOG_ROOT - 1.5 * np.log(x),
         **_of_normal(lambda x, c: (np.sqrt(x) - 1.0 / np.sqrt(x)) / c),
-        support=positive,
         open_at=(True, False),
     ),
-    "invgauss": Distribution(("mu",), _inverse_gauss, support=positive, open_at=(True, False)),
-    "wald": Distribution((), lambda x: _inverse_gauss(x, 1.0), support=positive, open_at=(True, False)),
+    "invgauss": on_positive(("mu",), _inverse_gauss, open_at=(True, False)),
+    "wald": on_positive((), lambda x: _inverse_gauss(x, 1.0), open_at=(True, False)),
     "norminvgauss": Distribution(("a", "b"), _norminvgauss, valid=lambda a, b: np.logical_and(a > 0.0, np.abs(b) < a)),
-    "levy": Distribution(
+    "levy": on_positive(
         (),
         lambda x: -_LOG_ROOT - 1.5 * np.log(x) - 0.5 / x,
         **_of_erfc(lambda x: (np.sqrt(0.5 / x),)),
-        support=positive,
         open_at=(True, False),
     ),
     "moyal": Distribution(
@@ -218,13 +212,12 @@ def _gamma(x: Any, a: Any) -> Any:
     return log_of_power(a - 1.0, x) - x - lgamma(a)
 
 
-_GAMMA = Distribution(
+_GAMMA = on_positive(
     ("a",),
     _gamma,
     **_of_gamma(lambda x, a: (a, x)),
     ppf=lambda q, a: _special("gammaincinv", a, q),
     isf=lambda q, a: _special("gammainccinv", a, q),
-    support=positive,
 )
 
 
@@ -265,37 +258,33 @@ def _gennorm_cdf(x: Any, beta: Any) -> Any:
 _OF_GAMMA = {
     "gamma": _GAMMA,
     "erlang": _GAMMA,
-    "chi2": Distribution(
+    "chi2": on_positive(
         ("df",),
         lambda x, df: _gamma(x / 2.0, df / 2.0) - math.log(2),
         **_of_gamma(lambda x, df: (df / 2.0, x / 2.0)),
         ppf=lambda q, df: 2.0 * _special("gammaincinv", df / 2.0, q),
         isf=lambda q, df: 2.0 * _special("gammainccinv", df / 2.0, q),
-        support=positive,
     ),
-    "chi": Distribution(
+    "chi": on_positive(
         ("df",),
         lambda x, df: (1.0 - 0.5 * df) * math.log(2) - lgamma(0.5 * df) + log_of_power(df - 1.0, x) - 0.5 * x * x,
         **_of_gamma(lambda x, df: (0.5 * df, 0.5 * x * x)),
-        support=positive,
     ),
-    "invgamma": Distribution(
+    "invgamma": on_positive(
         ("a",),
         lambda x, a: -(a + 1.0) * np.log(x) - lgamma(a) - 1.0 / x,
         **_tails(lambda x, a: (a, 1.0 / x), igammac, igamma, log_igammac, log_igamma),
         ppf=lambda q, a: 1.0 / _special("gammainccinv", a, q),
         isf=lambda q, a: 1.0 / _special("gammaincinv", a, q),
-        support=positive,
         open_at=(True, False),
     ),
-    "gengamma": Distribution(
+    "gengamma": on_positive(
         ("a", "c"),
         _generalized_gamma,
         cdf=lambda x, a, c: where(c > 0.0, igamma(a, x**c), igammac(a, x**c)),
         sf=lambda x, a, c: where(c > 0.0, igammac(a, x**c), igamma(a, x**c)),
         logcdf=lambda x, a, c: where(c > 0.0, log_igamma(a, x**c), log_igammac(a, x**c)),
         logsf=lambda x, a, c: where(c > 0.0, log_igammac(a, x**c), log_igamma(a, x**c)),
-        support=positive,
         valid=lambda a, c: np.logical_and(a > 0.0, np.not_equal(c, 0.0)),
     ),
     "loggamma": Distribution(
@@ -306,32 +295,29 @@ _OF_GAMMA = {
         logcdf=_below_range(log_igamma, lambda t: t),
         logsf=_below_range(log_igammac, log_one_minus_exp),
     ),
-    "maxwell": Distribution(
+    "maxwell": on_positive(
         (),
         lambda x: 0.5 * math.log(2 / math.pi) + 2.0 * np.log(x) - 0.5 * x * x,
         **_of_gamma(lambda x: (1.5 * ones_like(x), 0.5 * x * x)),
-        support=positive,
     ),
-    "nakagami": Distribution(
+    "nakagami": on_positive(
         ("nu",),
         lambda x, nu: math.log(2) + log_of_power(nu, nu) - lgamma(nu) + log_of_power(2.0 * nu - 1.0, x) - nu * x * x,
         **_of_gamma(lambda x, nu: (nu, nu * x * x)),
-        support=positive,
     ),
     "gennorm": Distribution(
         ("beta",),
         lambda x, beta: np.log(0.5 * beta) - lgamma(1.0 / beta) - np.abs(x) ** beta,
         cdf=_gennorm_cdf,
-        sf=lambda x, beta: _gennorm_cdf(-x, beta),
+        symmetric=True,
     ),
     "dgamma": Distribution(("a",), lambda x, a: _gamma(np.abs(x), a) - math.log(2)),
     "t": Distribution(
         ("df",),
         _student,
         cdf=lambda x, df: _special("stdtr", df, x),
-        sf=lambda x, df: _special("stdtr", df, -x),
         logcdf=lambda x, df: log_stdtr(df, x),
-        logsf=lambda x, df: log_stdtr(df, -x),
+        symmetric=True,
         ppf=lambda q, df: _special("stdtrit", df, q),
         isf=lambda q, df: -_special("stdtrit", df, q),
     ),
@@ -340,7 +326,7 @@ _OF_GAMMA = {
         lambda x, kappa: kappa * _special("cosm1", x) - math.log(2 * math.pi) - log_i0e(kappa, times=0),
         valid=lambda kappa: kappa >= 0.0,
     ),
-    "rice": Distribution(("b",), lambda x, b: np.log(x) + log_rice(x, b), support=positive, valid=lambda b: b >= 0.0),
+    "rice": on_positive(("b",), lambda x, b: np.log(x) + log_rice(x, b), valid=lambda b: b >= 0.0),
 }
 
 # ---- of beta functions -----------------------------------------------------------------------------------------------
@@ -352,23 +338,19 @@ def _fisher(x: Any, n: Any, m: Any) -> Any:
 
 
 _OF_BETA = {
-    "beta": Distribution(
+    "beta": on_unit(
         ("a", "b"),
         lambda x, a, b: log_of_power1p(b - 1.0, -x) + log_of_power(a - 1.0, x) - _betaln(a, b),
         **_tails(lambda x, a, b: (a, b, x), betainc, betaincc, log_betainc, log_betaincc),
         ppf=lambda q, a, b: _special("betaincinv", a, b, q),
         isf=lambda q, a, b: beta_isf(a, b, q),
-        support=unit,
     ),
-    "betaprime": Distribution(
+    "betaprime": on_positive(
         ("a", "b"),
         lambda x, a, b: log_of_power(a - 1.0, x) - log_of_power1p(a + b, x) - _betaln(a, b),
         **_of_beta_prime(lambda x, a, b: (a, b, x)),
-        support=positive,
     ),
-    "f": Distribution(
-        ("dfn", "dfd"), _fisher, **_of_beta_prime(lambda x, n, m: (0.5 * n, 0.5 * m, n * x / m)), support=positive
-    ),
+    "f": on_positive(("dfn", "dfd"), _fisher, **_of_beta_prime(lambda x, n, m: (0.5 * n, 0.5 * m, n * x / m))),
 }
 
 CONTINUOUS = {**_OF_NORMAL, **_OF_GAMMA, **_OF_BETA}

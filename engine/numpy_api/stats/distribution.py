@@ -7,6 +7,7 @@ whose result is not used, so that no derivative outside is NaN.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -49,6 +50,10 @@ def all_positive(*shapes: Any) -> Any:
     return valid
 
 
+def _opposite(formula: Formula) -> Formula:
+    return lambda x, *shapes: formula(-x, *shapes)
+
+
 def _moved(y: Any, loc: Any, scale: Any) -> Any:
     """A number in standard form with location and scale, if there are any."""
     y = y if scale is None else y * scale
@@ -77,13 +82,18 @@ class Distribution:
     """Of the shapes; which of them are allowed."""
     open_at: tuple[bool, bool] = (False, False)
     """Whether the ends are outside of the support."""
+    symmetric: bool = False
+    """Around 0: the upper tail is the lower one of the opposite number."""
     discrete: bool = False
     """It has whole numbers for values, and no scale."""
     formulas: dict[str, Formula] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        cdf, logcdf = _completed(self.cdf, self.logcdf, self.logsf)
-        sf, logsf = _completed(self.sf, self.logsf, self.logcdf)
+        upper, log_upper = self.sf, self.logsf
+        if self.symmetric:
+            upper, log_upper = (f and _opposite(f) for f in (self.cdf, self.logcdf))
+        cdf, logcdf = _completed(self.cdf, self.logcdf, log_upper)
+        sf, logsf = _completed(upper, log_upper, self.logcdf)
         density = "pmf" if self.discrete else "pdf"
         table: dict[str, Formula | None] = {
             density: _of(np.exp, self.logpdf),
@@ -164,6 +174,14 @@ class Distribution:
         if above != below and high is not None:
             outside = where(y > (high if low is None else low), constant(above, y), outside)
         return where(inside, out, outside)
+
+
+discrete = functools.partial(Distribution, discrete=True)
+"""A distribution of whole numbers."""
+on_positive = functools.partial(Distribution, support=positive)
+"""One of the numbers that are not negative."""
+on_unit = functools.partial(Distribution, support=unit)
+"""One of the numbers from 0 to 1."""
 
 
 def in_one_dtype(items: list[Any]) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.numpy_api.stats.distribution import Distribution, positive, unit
+from engine.numpy_api.stats.distribution import Distribution, on_positive, on_unit
 from engine.ops.compare import where
 from engine.ops.creation import ones_like
 from engine.ops.distribution_tails import (
@@ -61,12 +61,7 @@ def _joined(log_tail: Callable[..., Any]) -> dict[str, Any]:
         tail = log_tail(_magnitude(x), *shapes)
         return where(x > 0.0, log_one_minus_exp(tail), tail)
 
-    return {
-        "cdf": cdf,
-        "sf": lambda x, *shapes: cdf(-x, *shapes),
-        "logcdf": logcdf,
-        "logsf": lambda x, *shapes: logcdf(-x, *shapes),
-    }
+    return {"cdf": cdf, "logcdf": logcdf, "symmetric": True}
 
 
 def _skewed(x: Any, kappa: Any) -> Any:
@@ -98,7 +93,7 @@ REAL_LINE = {
         (),
         lambda x: -math.log(_PI) - log1p(x * x),
         cdf=lambda x: np.arctan2(ones_like(x), -x) / _PI,
-        sf=lambda x: np.arctan2(ones_like(x), x) / _PI,
+        symmetric=True,
         ppf=cauchy_quantile,
         isf=lambda q: -cauchy_quantile(q),
     ),
@@ -115,9 +110,8 @@ REAL_LINE = {
         (),
         lambda x: -2.0 * log_cosh(0.5 * x) - math.log(4),
         cdf=sigmoid,
-        sf=lambda x: sigmoid(-x),
         logcdf=log_sigmoid,
-        logsf=lambda x: log_sigmoid(-x),
+        symmetric=True,
         ppf=lambda q: np.log(q) - log1p(-q),
         isf=lambda q: log1p(-q) - np.log(q),
     ),
@@ -138,9 +132,7 @@ REAL_LINE = {
         ppf=lambda q: np.log(-log1p(-q)),
         isf=lambda q: np.log(-np.log(q)),
     ),
-    "hypsecant": Distribution(
-        (), lambda x: -log_cosh(x) - math.log(_PI), cdf=hypsecant_cdf, sf=lambda x: hypsecant_cdf(-x)
-    ),
+    "hypsecant": Distribution((), lambda x: -log_cosh(x) - math.log(_PI), cdf=hypsecant_cdf, symmetric=True),
     "dweibull": Distribution(
         ("c",),
         lambda x, c: np.log(0.5 * c) + log_of_power(c - 1.0, np.abs(x)) - np.abs(x) ** c,
@@ -162,25 +154,21 @@ def _exponentiated_weibull(x: Any, a: Any, c: Any) -> Any:
 
 
 POSITIVE_HALF = {
-    "expon": Distribution(
-        (), lambda x: -x, logsf=lambda x: -x, ppf=lambda q: -log1p(-q), isf=lambda q: -np.log(q), support=positive
-    ),
-    "halfcauchy": Distribution(
+    "expon": on_positive((), lambda x: -x, logsf=lambda x: -x, ppf=lambda q: -log1p(-q), isf=lambda q: -np.log(q)),
+    "halfcauchy": on_positive(
         (),
         lambda x: math.log(2 / _PI) - log1p(x * x),
         cdf=lambda x: 2 / _PI * np.arctan(x),
         sf=lambda x: 2 / _PI * np.arctan2(ones_like(x), x),
-        support=positive,
     ),
-    "halflogistic": Distribution(
+    "halflogistic": on_positive(
         (),
         lambda x: -2.0 * log_cosh(0.5 * x) - math.log(2),
         cdf=lambda x: np.tanh(0.5 * x),
         sf=lambda x: 2.0 * sigmoid(-x),
-        support=positive,
     ),
-    "rayleigh": Distribution((), lambda x: np.log(x) - 0.5 * x * x, logsf=lambda x: -0.5 * x * x, support=positive),
-    "weibull_min": Distribution(
+    "rayleigh": on_positive((), lambda x: np.log(x) - 0.5 * x * x, logsf=lambda x: -0.5 * x * x),
+    "weibull_min": on_positive(
         ("c",),
         lambda x, c: np.log(c) + log_of_power(c - 1.0, x) - x**c,
         logcdf=lambda x, c: log_weibull(c * np.log(x)),
@@ -188,7 +176,6 @@ POSITIVE_HALF = {
         logsf=lambda x, c: -(x**c),
         ppf=lambda q, c: (-log1p(-q)) ** (1.0 / c),
         isf=lambda q, c: (-np.log(q)) ** (1.0 / c),
-        support=positive,
     ),
     "weibull_max": Distribution(
         ("c",),
@@ -198,19 +185,14 @@ POSITIVE_HALF = {
         logsf=lambda x, c: log_weibull(c * np.log(-x)),
         support=lambda *_: (None, 0.0),
     ),
-    "invweibull": Distribution(
+    "invweibull": on_positive(
         ("c",),
         lambda x, c: np.log(c) - (c + 1.0) * np.log(x) - x ** (-c),
         logcdf=lambda x, c: -(x ** (-c)),
-        support=positive,
         open_at=(True, False),
     ),
-    "exponweib": Distribution(
-        ("a", "c"), _exponentiated_weibull, logcdf=lambda x, a, c: a * log_weibull(c * np.log(x)), support=positive
-    ),
-    "gompertz": Distribution(
-        ("c",), lambda x, c: np.log(c) + x - c * expm1(x), logsf=lambda x, c: -c * expm1(x), support=positive
-    ),
+    "exponweib": on_positive(("a", "c"), _exponentiated_weibull, logcdf=lambda x, a, c: a * log_weibull(c * np.log(x))),
+    "gompertz": on_positive(("c",), lambda x, c: np.log(c) + x - c * expm1(x), logsf=lambda x, c: -c * expm1(x)),
     "pareto": Distribution(
         ("b",),
         lambda x, b: np.log(b) - (b + 1.0) * np.log(x),
@@ -219,30 +201,25 @@ POSITIVE_HALF = {
         isf=lambda q, b: np.exp(-np.log(q) / b),
         support=lambda b: (1.0, None),
     ),
-    "lomax": Distribution(
-        ("c",), lambda x, c: np.log(c) - (c + 1.0) * log1p(x), logsf=lambda x, c: -c * log1p(x), support=positive
-    ),
-    "fisk": Distribution(
+    "lomax": on_positive(("c",), lambda x, c: np.log(c) - (c + 1.0) * log1p(x), logsf=lambda x, c: -c * log1p(x)),
+    "fisk": on_positive(
         ("c",),
         lambda x, c: np.log(c) + _far_below(x, log_of_power(c - 1.0, x) - 2.0 * log1p_power(x, c)),
         cdf=lambda x, c: sigmoid(c * np.log(x)),
         logcdf=lambda x, c: log_sigmoid(c * np.log(x)),
         logsf=lambda x, c: -log1p_power(x, c),
-        support=positive,
     ),
-    "burr": Distribution(
+    "burr": on_positive(
         ("c", "d"),
         lambda x, c, d: (
             np.log(c) + np.log(d) + _far_below(x, log_of_power(c * d - 1.0, x) - (d + 1.0) * log1p_power(x, c))
         ),
         logcdf=lambda x, c, d: d * log_sigmoid(c * np.log(x)),
-        support=positive,
     ),
-    "burr12": Distribution(
+    "burr12": on_positive(
         ("c", "d"),
         lambda x, c, d: np.log(c) + np.log(d) + log_of_power(c - 1.0, x) - (d + 1.0) * log1p_power(x, c),
         logsf=lambda x, c, d: -d * log1p_power(x, c),
-        support=positive,
     ),
 }
 
@@ -277,51 +254,41 @@ def _end(sign: float, c: Any) -> Any:
 
 
 BETWEEN = {
-    "uniform": Distribution(
-        (),
-        lambda x: 0.0 * x,
-        cdf=lambda x: x,
-        sf=lambda x: 1.0 - x,
-        ppf=lambda q: q,
-        isf=lambda q: 1.0 - q,
-        support=unit,
+    "uniform": on_unit(
+        (), lambda x: 0.0 * x, cdf=lambda x: x, sf=lambda x: 1.0 - x, ppf=lambda q: q, isf=lambda q: 1.0 - q
     ),
-    "arcsine": Distribution(
+    "arcsine": on_unit(
         (),
         lambda x: -math.log(_PI) - 0.5 * (np.log(x) + log1p(-x)),
         cdf=lambda x: 2 / _PI * np.arctan2(np.sqrt(x), np.sqrt(1.0 - x)),
         sf=lambda x: 2 / _PI * np.arctan2(np.sqrt(1.0 - x), np.sqrt(x)),
-        support=unit,
     ),
-    "powerlaw": Distribution(
+    "powerlaw": on_unit(
         ("a",),
         lambda x, a: np.log(a) + log_of_power(a - 1.0, x),
         cdf=lambda x, a: x**a,
         logcdf=lambda x, a: a * np.log(x),
-        support=unit,
     ),
-    "bradford": Distribution(
+    "bradford": on_unit(
         ("c",),
         lambda x, c: -log1p(c * x) - np.log(log1p_over(ones_like(c), c)),
         cdf=_of_nearer_end(lambda low, p: where(low, p, 1.0 - p)),
         sf=_of_nearer_end(lambda low, p: where(low, 1.0 - p, p)),
-        support=unit,
     ),
-    "triang": Distribution(
+    "triang": on_unit(
         ("c",),
         lambda x, c: np.log(2.0 * triangle_ramp(x, c)),
         cdf=triangle_cdf,
         sf=triangle_sf,
         logcdf=log_triangle_cdf,
         logsf=log_triangle_sf,
-        support=unit,
         valid=lambda c: np.logical_and(c >= 0.0, c <= 1.0),
     ),
     "semicircular": Distribution(
         (),
         lambda x: math.log(2 / _PI) + 0.5 * log1p(-x * x),
         cdf=half_disk,
-        sf=lambda x: half_disk(-x),
+        symmetric=True,
         support=lambda: (-1.0, 1.0),
     ),
     "cosine": Distribution((), lambda x: 2.0 * np.log(np.cos(0.5 * x)) - math.log(_PI), support=lambda: (-_PI, _PI)),
