@@ -330,7 +330,7 @@ class _Again:
 
     __slots__ = ("_call", "_groups", "_locks")
 
-    def __init__(self, locks: Sequence[Lock], call: _Call, groups: int) -> None:
+    def __init__(self, locks: tuple[Any, ...], call: _Call, groups: int) -> None:
         self._locks, self._call, self._groups = locks, call, groups
 
     def __call__(self) -> list[Any]:
