@@ -188,12 +188,11 @@ class Function(Shown, Generic[P, R]):
         if kept is None:
             self._note_call(key, args, kwargs)
         # a program would go on with its own random numbers, not with those of the call in the function around it
-        is_program = isinstance(kept, _PROGRAMS)
-        drawing = is_program and kept.draws and is_inside()
+        program: Any = kept if isinstance(kept, _PROGRAMS) else None
+        drawing = program is not None and program.draws and is_inside()
         if functions_run_eagerly() or active.instead is not None or drawing:
             return self._as_python(args, kwargs, self._streams_of(key))
-        program: Any = kept if is_program else None
-        if not is_program and (self._is_open or type(kept) is _Varying):
+        if program is None and (self._is_open or type(kept) is _Varying):
             opened = self._opened(key, kept, args, kwargs, arguments, specs)
             program = opened if isinstance(opened, OpenFunction) else None
         if program is not None:

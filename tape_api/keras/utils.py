@@ -11,8 +11,9 @@ from dualgrad.keras.preprocessing import sequence as _sequence
 from tape_api.keras import image_folders as _image_folders
 from tape_api.keras_host import host as _host
 
+__all__ = ["PyDataset"]
+
 _host.fill(globals(), _shared, _picture_files, _pictures, _progress, _sequence, _image_folders)
 _host.fill(globals(), _downloads, names=("get_file",))
 _host.fill(globals(), _batches, names=("Sequence",))
-PyDataset = Sequence  # noqa: F821 - Keras 3's name
-__all__.append("PyDataset")  # noqa: F821
+PyDataset = globals()["Sequence"]  # Keras 3's name
