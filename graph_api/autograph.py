@@ -11,11 +11,9 @@ from dualgrad.autograph.experimental import set_verbosity, trace
 from dualgrad.autograph.host import Host, Thunk
 from engine.runtime.errors import UnimplementedError
 from graph_api.control_flow import control, scans
-from graph_api.control_flow.tensor_array import TensorArray
-from graph_api.convert import convert_to_tensor
 from graph_api.graphs.graph import get_default_graph
 from graph_api.graphs.tensor import Tensor
-from graph_api.library import root as tf
+from graph_api.library import root
 
 __all__ = ["experimental", "set_verbosity", "to_code", "to_graph", "trace"]
 
@@ -23,29 +21,11 @@ __all__ = ["experimental", "set_verbosity", "to_code", "to_graph", "trace"]
 class GraphHost(Host):
     """Control flow of the default graph (`graph_api.control_flow.control`, `graph_api.control_flow.scans`)."""
 
+    tf = root
+
     def is_symbolic(self, x: Any) -> bool:
         """Whether `x` is a tensor of a graph."""
         return isinstance(x, Tensor)
-
-    def is_array(self, x: Any) -> bool:
-        """Whether `x` is a TensorArray."""
-        return isinstance(x, TensorArray)
-
-    def loops_over(self, x: Any) -> bool:
-        """Whether `x` is a tensor of a graph, and no scalar."""
-        return isinstance(x, Tensor) and x.aval.shape != ()
-
-    def is_range(self, f: Any) -> bool:
-        """Whether `f` is ``tf.range``."""
-        return f is tf.range
-
-    def tensor(self, x: Any, dtype: Any = None) -> Any:
-        """``tf.convert_to_tensor``."""
-        return convert_to_tensor(x, dtype)
-
-    def cond(self, pred: Any, true_fn: Thunk, false_fn: Thunk) -> Any:
-        """``tf.cond``."""
-        return control.cond(pred, true_fn, false_fn)
 
     def while_loop(self, test: Any, body: Any, loop_vars: Any, shape_invariants: Any, maximum_iterations: Any) -> Any:
         """``tf.while_loop``."""

@@ -16,14 +16,11 @@ from engine.core.trace import Symbol
 from engine.core.value import Value
 from engine.runtime.errors import InvalidArgumentError
 from tape_api.control_flow import loops
-from tape_api.control_flow.flow import cond
-from tape_api.control_flow.tensor_array import TensorArray
 from tape_api.data import Dataset, DatasetIterator
 from tape_api.functions import tracing
 from tape_api.functions.tracing import has_shape_only
-from tape_api.library import root as tf
+from tape_api.library import root
 from tape_api.random import counted_apart, position
-from tape_api.tensor import convert_to_tensor
 
 __all__ = ["experimental", "set_verbosity", "to_code", "to_graph", "trace"]
 
@@ -31,6 +28,7 @@ __all__ = ["experimental", "set_verbosity", "to_code", "to_graph", "trace"]
 class TapeHost(Host):
     """Control flow of functions that are recorded (`tape_api.functions.tracing`)."""
 
+    tf = root
     rolled = staticmethod(loops.rolled)
 
     def is_symbolic(self, x: Any) -> bool:
@@ -59,26 +57,6 @@ class TapeHost(Host):
         if active.function is None or not isinstance(x, Value) or active.function.refusal:
             return False
         return not has_shape_only(x)
-
-    def is_array(self, x: Any) -> bool:
-        """Whether `x` is a TensorArray."""
-        return isinstance(x, TensorArray)
-
-    def loops_over(self, x: Any) -> bool:
-        """Whether `x` is such a tensor, and no scalar."""
-        return self.is_recorded(x) and x.aval.shape != ()
-
-    def is_range(self, f: Any) -> bool:
-        """Whether `f` is ``tf.range``."""
-        return f is tf.range
-
-    def tensor(self, x: Any, dtype: Any = None) -> Any:
-        """``tf.convert_to_tensor``."""
-        return convert_to_tensor(x, dtype)
-
-    def cond(self, pred: Any, true_fn: Thunk, false_fn: Thunk) -> Any:
-        """``tf.cond``."""
-        return cond(pred, true_fn, false_fn)
 
     def while_loop(self, test: Any, body: Any, loop_vars: Any, shape_invariants: Any, maximum_iterations: Any) -> Any:
         """``tf.while_loop``."""

@@ -254,37 +254,28 @@ def counted_apart(*functions: Callable[..., Any], anew: bool = False) -> list[Ca
 
 
 class Draws:
-    """Where the draws of calls come from: seeds, and a counter for each sequence."""
+    """Where the draws of calls come from: seeds, and a counter for each sequence; the `state` of the last `reset`."""
 
     def __init__(self) -> None:
         self._locks = (Lock(),)
-        self._state = _State(None)
+        self.state = _State(None)
         self.calls: weakref.WeakValueDictionary[int, _Call] = weakref.WeakValueDictionary()
 
     def reset(self, seed: int | None, by_python: bool = False) -> None:
         """Start again with the given seed; `by_python` says that Python's own generator has been given it, too."""
         effect("it sets a seed")
         # all at once, for an interrupt may come at any time
-        self._state = _State(None if seed is None else int(seed), by_python)
+        self.state = _State(None if seed is None else int(seed), by_python)
         for call in list(self.calls.values()):
             call.start = 0  # they keep the seeds that they have
 
-    @property
-    def state(self) -> _State:
-        """That of the last `reset`."""
-        return self._state
-
-    def default(self) -> int:
-        """The seed of an initializer or a layer that has none."""
-        return self._state.default()
-
     def seeds(self, seed: Any) -> tuple[int, int] | None:
         """The two seeds of one more call with the given seed (None if it has none); None if there are none."""
-        return seed_pair(self._state.seed, seed, self._state.choose)
+        return seed_pair(self.state.seed, seed, self.state.choose)
 
     def _counted(self, kind: str, seed: Any, groups: int) -> tuple[_Call | None, tuple[int, int], int]:
         """A call within a function, or none; its seeds and counter."""
-        state = self._state
+        state = self.state
         if _thread.run is not None:
             call = self._call(_thread.run, kind, seed)
             return call, *call.next(groups)
@@ -298,7 +289,7 @@ class Draws:
 
     def _call(self, run: _Run, kind: str, seed: Any) -> _Call:
         """The next call of a function's code."""
-        call = run.call(self._state, kind, seed)
+        call = run.call(self.state, kind, seed)
         self.calls[id(call)] = call
         return call
 
@@ -317,7 +308,7 @@ class Draws:
                 if call is None:
                     effect("it draws random numbers")
                 else:
-                    active.function.draw((seeds, counter), _Again(self, call, count))
+                    active.function.draw((seeds, counter), _Again(self._locks, call, count))
             return seeds, counter
 
         return draw
@@ -333,38 +324,30 @@ class Draws:
         counter.assign(start + convert_to_tensor(groups, int64))
         return EagerTensor(_arrays(call.pair, 0)[0]), start
 
-    def again(self, call: _Call, groups: int) -> list[Any]:
-        """The arrays of one more run of a call in a function."""
-        return _arrays(*exclusively(self._locks, call.next, groups))
-
-    def take_back(self, call: _Call, start: int, groups: int) -> None:
-        """Let the next run of a call give what that at `start` gave."""
-        exclusively(self._locks, call.take_back, start, groups)
-
 
 class _Again:
     """One more run of a call, in a program (`engine.core.function_tape`)."""
 
-    __slots__ = ("_call", "_draws", "_groups")
+    __slots__ = ("_call", "_groups", "_locks")
 
-    def __init__(self, draws: Draws, call: _Call, groups: int) -> None:
-        self._draws, self._call, self._groups = draws, call, groups
+    def __init__(self, locks: tuple[Any, ...], call: _Call, groups: int) -> None:
+        self._locks, self._call, self._groups = locks, call, groups
 
     def __call__(self) -> list[Any]:
-        return self._draws.again(self._call, self._groups)
+        return _arrays(*exclusively(self._locks, self._call.next, self._groups))
 
     def take_back(self, arrays: list[Any]) -> None:
         """Undo a call that gave `arrays`, as Python draws again."""
-        self._draws.take_back(self._call, int(arrays[1]) % _WORD, self._groups)
+        exclusively(self._locks, self._call.take_back, int(arrays[1]) % _WORD, self._groups)
 
 
 draws = Draws()
-SET.append(lambda: draws._state.seed)
+SET.append(lambda: draws.state.seed)
 
 
 def default_seed() -> int:
     """The seed of an initializer or a layer that has none."""
-    return draws.default()
+    return draws.state.default()
 
 
 def op_seeds(seed: int | None) -> tuple[int | None, int | None]:

@@ -14,7 +14,9 @@ Thunk = Callable[[], Any]
 
 
 class Host:
-    """A front end, as the operators see it."""
+    """A front end, as the operators see it, with its public functions in `tf`."""
+
+    tf: Any
 
     # ---- what a front end defines ------------------------------------------------------------------------------------
 
@@ -28,23 +30,23 @@ class Host:
 
     def is_array(self, x: Any) -> bool:
         """Whether `x` is a TensorArray."""
-        raise NotImplementedError
+        return isinstance(x, self.tf.TensorArray)
 
     def loops_over(self, x: Any) -> bool:
         """Whether a loop over the rows of `x` is one of the program."""
-        raise NotImplementedError
+        return self.is_recorded(x) and x.aval.shape != ()
 
     def is_range(self, f: Any) -> bool:
         """Whether `f` is ``tf.range``."""
-        raise NotImplementedError
+        return f is self.tf.range
 
     def tensor(self, x: Any, dtype: Any = None) -> Any:
         """The tensor that stands for a number, a tensor or a variable."""
-        raise NotImplementedError
+        return self.tf.convert_to_tensor(x, dtype)
 
     def cond(self, pred: Any, true_fn: Thunk, false_fn: Thunk) -> Any:
         """The leaves that one of two functions returns."""
-        raise NotImplementedError
+        return self.tf.cond(pred, true_fn, false_fn)
 
     def while_loop(self, cond: Any, body: Any, loop_vars: Any, shape_invariants: Any, maximum_iterations: Any) -> Any:
         """The leaves after a loop."""

@@ -3,8 +3,6 @@
 Modules that a front end fills when it is imported (`dualgrad.keras.host`) cannot be read by a type checker.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -195,13 +195,11 @@ class Host:
         """The front end's form of a shared function."""
         form = self._functions.get(function)
         if form is None:
-            first = next(iter(inspect.signature(function).parameters), "")
+            form, first = function, next(iter(inspect.signature(function).parameters), "")
             if first == "host":
                 form = functools.update_wrapper(functools.partial(function, self), function)
             elif hasattr(function, "__operands__"):
                 form = self.lifted(function, function.__name__)
-            else:
-                form = function
             describe(form)
             if form is not function:
                 form.__module__ = self._module_of(function)
@@ -216,6 +214,7 @@ class Host:
     def fill(self, module: dict[str, Any], *shared: ModuleType, names: Iterable[str] | None = None) -> None:
         """Bind what shared modules define, under the same names, in a front end's module (its ``globals()``)."""
         offered = module.setdefault("__all__", [])
+        module.pop("__getattr__", None)  # of `frontend.untyped`, for type checkers
         for source in shared:
             for name in names or public_names(source):
                 module[name] = self.form_of(vars(source)[name])

@@ -1,11 +1,7 @@
 """Losses, as functions and as classes: ``tf.keras.losses``, which `dualgrad.keras.losses` defines."""
 
-from typing import TYPE_CHECKING
-
+from dualgrad.frontend.untyped import __getattr__ as __getattr__  # noqa: PLC0414
 from dualgrad.keras import losses as _shared
 from graph_api.keras.host import host as _host
 
-if TYPE_CHECKING:
-    from dualgrad.frontend.untyped import __getattr__ as __getattr__  # noqa: PLC0414
-else:
-    _host.fill(globals(), _shared)
+_host.fill(globals(), _shared)

@@ -11,7 +11,7 @@ import dis
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -35,6 +35,8 @@ from engine.runtime.cache import Cache, cached
 from tape_api.functions.tracing import FlowTensor, FlowTrace, on_values
 from tape_api.random import is_inside
 from tape_api.tensor import convert_to_tensor
+
+T = TypeVar("T")
 
 _TELLING = frozenset({"type", "isinstance", "issubclass", "hasattr", "getattr", "id", "ref", "callable", "dir", "hash"})
 """Names of functions whose answers may differ between tensors and symbols."""
@@ -107,7 +109,7 @@ class Loop:
         if place == len(kept):
             if place >= _KEPT:
                 return None
-            kept.append((form, does, seen and self._made(given, leaves, seen)))
+            kept.append((form, does, seen and seen.tried(lambda: _Kept(self._build, given, leaves, seen))))
         found = kept[place][2]
         if found is None or not found.fits(leaves, seen):
             return None
@@ -119,14 +121,6 @@ class Loop:
         # where values are not finite, an op may have 0 for a derivative that is NaN
         numbers = [x._array for x in nest.flatten(result) if x.dtype.is_differentiable]
         return result if not active.tapes or all(np.isfinite(x).all() for x in numbers) else None
-
-    def _made(self, given: Any, leaves: Sequence[Any], seen: Reached) -> _Kept | None:
-        try:
-            return _Kept(self._build, given, leaves, seen)
-        except Exception:  # noqa: BLE001 - whatever it is, Python can run it
-            return None
-        finally:
-            seen.restore()
 
 
 class Reached(Look):
@@ -165,7 +159,16 @@ class Reached(Look):
             raise Unknown
         return super()._function(f, assigns)
 
-    def restore(self) -> None:
+    def tried(self, make: Callable[[], T]) -> T | None:
+        """What `make` gives, which calls the functions with symbols; None if it raises: Python can run them."""
+        try:
+            return make()
+        except Exception:  # noqa: BLE001 - whatever it is, Python raises what it has to at its line
+            return None
+        finally:
+            self._restore()
+
+    def _restore(self) -> None:
         """Give containers and arrays the contents that they had."""
         for x, _, items in self.containers:
             if type(x) is list:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any
 
 from dualgrad.frontend.flow import batched, rows
@@ -195,13 +194,11 @@ def rolled(step: Callable[..., Any], numbers: range, state: Sequence[Any], body:
     def build() -> Any:
         return rows.scanned(HOST, "scan", call, state, convert_to_tensor(list(numbers)))[0]
 
-    seen, found = None, None
-    with suppress(Exception):  # whatever it is, Python can run it, or raises what it has to at its line
+    try:
         seen = Stepping(body)
-        found = captured(build, lambda: None, seen.is_kept)
-    if found is None and seen is not None:
-        seen.restore()
-    return found
+    except Exception:  # noqa: BLE001 - Python can run what cannot be looked at
+        return None
+    return seen.tried(lambda: captured(build, lambda: None, seen.is_kept))
 
 
 def _while(limit: int | None, back_prop: bool) -> Callable[..., Any]:

@@ -14,14 +14,8 @@ from tape_api.functions.open_function import OpenFunction
 from tape_api.tensor import TensorSpec, convert_to_tensor
 
 
-class ConcreteFunction:
-    """A function for tensors of some shapes and dtypes, with the values of all other arguments bound.
-
-    Parameters
-    ----------
-    function : Function
-    args, kwargs
-        As of a call, with a `TensorSpec`, or a tensor like it, for each tensor.
+class Signature:
+    """What a function for tensors of some shapes and dtypes takes and returns.
 
     Attributes
     ----------
@@ -29,6 +23,35 @@ class ConcreteFunction:
     structured_outputs : structure of TensorSpec
         What it returns; None where that is not known before it is called.
     name : str
+    """
+
+    structured_input_signature: tuple[tuple[Any, ...], dict[str, Any]]
+    structured_outputs: Any
+    name: str
+
+    @property
+    def inputs(self) -> list[TensorSpec]:
+        """The specs of the tensors that it takes."""
+        return [x for x in nest.flatten(self.structured_input_signature) if isinstance(x, TensorSpec)]
+
+    @property
+    def outputs(self) -> list[TensorSpec]:
+        """The specs of the tensors that it returns."""
+        return [x for x in nest.flatten(self.structured_outputs) if isinstance(x, TensorSpec)]
+
+    def __repr__(self) -> str:
+        kind = type(self).__name__
+        return f"<{kind} {self.name}{self.structured_input_signature} -> {self.structured_outputs}>"
+
+
+class ConcreteFunction(Signature):
+    """A function for tensors of some shapes and dtypes, with the values of all other arguments bound.
+
+    Parameters
+    ----------
+    function : Function
+    args, kwargs
+        As of a call, with a `TensorSpec`, or a tensor like it, for each tensor.
     """
 
     def __init__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -88,16 +111,6 @@ class ConcreteFunction:
         return self._made
 
     @property
-    def inputs(self) -> list[TensorSpec]:
-        """The specs of the tensors that it takes."""
-        return [x for x in nest.flatten(self.structured_input_signature) if isinstance(x, TensorSpec)]
-
-    @property
-    def outputs(self) -> list[TensorSpec]:
-        """The specs of the tensors that it returns."""
-        return [x for x in nest.flatten(self.structured_outputs) if isinstance(x, TensorSpec)]
-
-    @property
     def output_shapes(self) -> Any:
         """The shapes of what it returns, in its structure."""
         return nest.map_structure(lambda x: x.shape, self.structured_outputs)
@@ -147,9 +160,6 @@ class ConcreteFunction:
             return wanted
         nest.assert_same_structure(wanted, value)
         return nest.map_structure(lambda spec, x: like(self.name, name, x, spec), wanted, value)
-
-    def __repr__(self) -> str:
-        return f"<ConcreteFunction {self.name}{self.structured_input_signature} -> {self.structured_outputs}>"
 
 
 def spec_of(x: Any) -> Any:

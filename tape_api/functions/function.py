@@ -188,21 +188,18 @@ class Function(Shown, Generic[P, R]):
         if kept is None:
             self._note_call(key, args, kwargs)
         # a program would go on with its own random numbers, not with those of the call in the function around it
-        drawing = isinstance(kept, _PROGRAMS) and kept.draws and is_inside()
+        program: Any = kept if isinstance(kept, _PROGRAMS) else None
+        drawing = program is not None and program.draws and is_inside()
         if functions_run_eagerly() or active.instead is not None or drawing:
             return self._as_python(args, kwargs, self._streams_of(key))
-        if isinstance(kept, (TracedFunction, OpenFunction)):
+        if program is None and (self._is_open or type(kept) is _Varying):
+            opened = self._opened(key, kept, args, kwargs, arguments, specs)
+            program = opened if isinstance(opened, OpenFunction) else None
+        if program is not None:
             try:
-                return kept(arguments)
+                return program(arguments)
             except Exception:  # noqa: BLE001 - Python raises what it has to, at the line of the program
                 return self._as_python(args, kwargs, self._streams_of(key))
-        if self._is_open or type(kept) is _Varying:
-            opened = self._opened(key, kept, args, kwargs, arguments, specs)
-            if isinstance(opened, OpenFunction):
-                try:
-                    return opened(arguments)
-                except Exception:  # noqa: BLE001 - as above
-                    return self._as_python(args, kwargs, self._streams_of(key))
         is_new = kept is None or (type(kept) is _UnderTapes and not active.tapes)
         if is_new and are_plain(active.tapes) and self._is_due(key):
             return self._record(key, args, kwargs, arguments)
@@ -367,18 +364,16 @@ class Function(Shown, Generic[P, R]):
         )
         return "\n".join(lines) or f"{name} has not been called"
 
-    def _as_python(self, args: tuple[Any, ...], kwargs: dict[str, Any], streams: Streams | None = None) -> Any:
-        if streams is not None:
-            with inside(streams):
-                return self._as_python(args, kwargs)
-        if (active.function is not None or is_split()) and not functions_run_eagerly():
-            # also where Python runs it: branches and loops say which operation a random number is of
-            result = self._rewritten(args, kwargs)
-        elif self._asks and not functions_run_eagerly():
-            result = symbolic.watched(self.python_function, args, kwargs)
-        else:
-            result = self.python_function(*args, **kwargs)
-        return result if type(result) is EagerTensor else _converted(result, _DATA)
+    def _as_python(self, args: tuple[Any, ...], kwargs: dict[str, Any], streams: Streams) -> Any:
+        with inside(streams):
+            if (active.function is not None or is_split()) and not functions_run_eagerly():
+                # also where Python runs it: branches and loops say which operation a random number is of
+                result = self._rewritten(args, kwargs)
+            elif self._asks and not functions_run_eagerly():
+                result = symbolic.watched(self.python_function, args, kwargs)
+            else:
+                result = self.python_function(*args, **kwargs)
+            return result if type(result) is EagerTensor else _converted(result, _DATA)
 
     def _rewritten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of the Python function, with branches and loops over tensors as those of the program."""

@@ -51,6 +51,8 @@ class OpenFunction:
     avals
     outputs : structure
         What it returned: symbols, and what is the same each time.
+    closed : ClosedFunction
+        The function of symbols.
     made_variables, draws : bool
         Whether it has made any, and whether it draws random numbers.
     streams : Streams
@@ -83,7 +85,7 @@ class OpenFunction:
         results = [self._leaves[i] for i in self._places]
         trace.require_in_reach("the function returns", results)
         nodes = trace.needed_for(results)
-        self._closed = ClosedFunction(trace, self._inputs, results, nodes, store=EagerState(trace.variables()))
+        self.closed = ClosedFunction(trace, self._inputs, results, nodes, store=EagerState(trace.variables()))
         self._own: dict[Any, ClosedFunction] = {}
         self._runs: Counter[Any] = Counter()
 
@@ -94,11 +96,6 @@ class OpenFunction:
     def variables(self) -> dict[int, Any]:
         """The variables that it reads or assigns to, by the identities of what stands for them."""
         return self._trace.variables()
-
-    @property
-    def closed(self) -> ClosedFunction:
-        """The function of symbols."""
-        return self._closed
 
     def leaves(self) -> list[Any]:
         """Its results, in order: symbols, and what is the same each time."""
@@ -119,15 +116,19 @@ class OpenFunction:
         return nest.pack_sequence_as(self.outputs, leaves)
 
     def _values(self, arguments: Sequence[EagerTensor]) -> list[Any]:
-        closed = self._closed
+        closed = self.closed
         if active.tapes:
             if any(node.op is custom_call for node in closed.nodes):
                 raise Untraceable("the rule of a custom_gradient knows the tensors of the call that made it")
-            given = zip(self._inputs, arguments, strict=True)
-            of = self._trace.instantiated(closed.nodes, {id(symbol): x for symbol, x in given})
-            return [of[id(r)] for r in closed.results]
+            return self._op_by_op(arguments)
         arrays = [x._array for x in arguments]
         return list(map(EagerTensor, self._program_for(arrays).execute(arrays)))
+
+    def _op_by_op(self, arguments: Sequence[Any]) -> list[Any]:
+        """Its results, each op applied for itself, as tapes see them."""
+        given = {id(symbol): x for symbol, x in zip(self._inputs, arguments, strict=True)}
+        of = self._trace.instantiated(self.closed.nodes, given)
+        return [of[id(r)] for r in self.closed.results]
 
     def _program_for(self, arrays: Sequence[Any]) -> ClosedFunction:
         """A program for these shapes, or the one for all, as a session has them (`graph_api.sessions.executables`)."""
@@ -136,15 +137,15 @@ class OpenFunction:
         if found is None:
             runs = self._runs[shapes]
             if len(self._own) < _OWN or (runs >= _SHARED_RUNS and len(self._own) < _MOST):
-                found = self._own[shapes] = self._closed.at(arrays)
+                found = self._own[shapes] = self.closed.at(arrays)
                 return found
             if not runs:
                 # the program for all takes for granted that shapes fit where it needs a result's shape only
-                self._closed.result_avals(list(map(aval_of_array, arrays)))
-                if self._closed._program is None:
-                    self._closed.program.keep_in_python()
+                self.closed.result_avals(list(map(aval_of_array, arrays)))
+                if self.closed._program is None:
+                    self.closed.program.keep_in_python()
             self._runs[shapes] = runs + 1
-            return self._closed
+            return self.closed
         return found
 
 

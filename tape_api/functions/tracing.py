@@ -141,24 +141,18 @@ class FlowTensor(Symbol):
         """A hashable stand-in, usable as a key."""
         return Reference(self)
 
-    def _rows(self) -> int:
+    def __len__(self) -> int:
         shape = self._aval.shape
         if not shape or shape[0] is None:
             super().__iter__()
         return shape[0]  # type: ignore[index, return-value]
 
-    def __len__(self) -> int:
-        return self._rows()
-
     def __iter__(self) -> Iterator[Any]:
-        return (self[i] for i in range(self._rows()))
-
-    def _known(self) -> Any:
-        value = self._aval.value
-        return self._has_no_number() if not isinstance(value, int) else value
+        return (self[i] for i in range(len(self)))
 
     def __int__(self) -> int:  # type: ignore[override]
-        return int(self._known())
+        value: Any = self._aval.value
+        return int(value if isinstance(value, int) else self._has_no_number())
 
     __index__ = __int__
 

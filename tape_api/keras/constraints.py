@@ -1,11 +1,7 @@
 """Constraints that optimizers apply to weights: ``tf.keras.constraints``. Defined in `dualgrad.keras.constraints`."""
 
-from typing import TYPE_CHECKING
-
+from dualgrad.frontend.untyped import __getattr__ as __getattr__  # noqa: PLC0414
 from dualgrad.keras import constraints as _shared
 from tape_api.keras_host import host as _host
 
-if TYPE_CHECKING:
-    from dualgrad.frontend.untyped import __getattr__ as __getattr__  # noqa: PLC0414
-else:
-    _host.fill(globals(), _shared)
+_host.fill(globals(), _shared)

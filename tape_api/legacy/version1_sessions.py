@@ -95,9 +95,6 @@ class Session(Shown):
 class InteractiveSession(Session):
     """See `Session`."""
 
-    def __init__(self, target: str = "", graph: Any = None, config: Any = None) -> None:
-        super().__init__(target, graph, config)
-
 
 def get_default_session() -> None:
     """None: eager execution has no session."""

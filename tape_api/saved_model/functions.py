@@ -18,7 +18,7 @@ from engine.core.instantiate import instantiate
 from engine.core.tape import active
 from engine.core.value import Value
 from engine.runtime.errors import InvalidArgumentError
-from tape_api.functions.concrete import like
+from tape_api.functions.concrete import Signature, like
 from tape_api.functions.open_function import OpenFunction
 from tape_api.functions.tracing import on_values
 from tape_api.saved_model.structures import NotRead
@@ -57,7 +57,7 @@ class ReadFunction(OpenFunction):
         self.made_variables, self.draws = False, bool(made.hidden)
         self._variables, self._inputs, self._trace = variables, made.inputs, self  # type: ignore[assignment]
         state = EagerState(variables)
-        self._closed = ClosedFunction(made.trace, made.inputs, made.results, made.nodes, store=state)
+        self.closed = ClosedFunction(made.trace, made.inputs, made.results, made.nodes, store=state)
         self._own, self._runs = {}, Counter()
 
     def variables(self) -> dict[int, Any]:
@@ -70,9 +70,7 @@ class ReadFunction(OpenFunction):
 
     def _values(self, arguments: Sequence[Any]) -> list[Any]:
         if active.tapes or active.instead is not None or not all(type(x) is EagerTensor for x in arguments):
-            given = {id(symbol): x for symbol, x in zip(self._inputs, arguments, strict=True)}
-            of = self.instantiated(self._closed.nodes, given)
-            return [of[id(r)] for r in self._closed.results]
+            return self._op_by_op(arguments)
         return super()._values(arguments)
 
 
@@ -92,24 +90,21 @@ class Restored:
         self.folder, self.functions, self.objects = folder, functions, objects
 
 
-class RestoredConcreteFunction:
+class RestoredConcreteFunction(Signature):
     """A function of a SavedModel for tensors of some shapes and dtypes, with the values of other arguments bound.
 
     It is made of ops when it is called first: tapes see them, and variables are what the loaded object holds.
 
     Attributes
     ----------
-    structured_input_signature : (tuple, dict)
-    structured_outputs : structure of TensorSpec
-    name : str
     variables, trainable_variables : tuple of Variable
     """
 
     def __init__(self, restored: Restored, name: str, signature: Any, outputs: Any, captures: Sequence[int]) -> None:
         self.name, self.structured_outputs, self._restored = name, outputs, restored
-        self.structured_input_signature: tuple[tuple[Any, ...], dict[str, Any]] = signature
+        self.structured_input_signature = signature
         self._captures = list(captures)
-        self._specs = [x for x in nest.flatten(signature) if isinstance(x, TensorSpec)]
+        self._specs = self.inputs
         self._keywords = [spec.name or f"argument_{i}" for i, spec in enumerate(self._specs)]
         self._positional = len(self._specs)
         self._made: ReadFunction | None = None
@@ -125,16 +120,6 @@ class RestoredConcreteFunction:
     def parameter_names(self) -> list[str]:
         """Names for its arguments by place, where their specs have none."""
         return [f"argument_{i}" for i in range(len(self.structured_input_signature[0]))]
-
-    @property
-    def inputs(self) -> list[TensorSpec]:
-        """The specs of the tensors that it takes."""
-        return list(self._specs)
-
-    @property
-    def outputs(self) -> list[TensorSpec]:
-        """The specs of the tensors that it returns."""
-        return [x for x in nest.flatten(self.structured_outputs) if isinstance(x, TensorSpec)]
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -215,9 +200,6 @@ class RestoredConcreteFunction:
             problem = f"missing {', '.join(missing)}" if missing else f"unexpected {', '.join(more)}"
             raise TypeError(f"{self.name}: takes the tensors {', '.join(self._keywords)}; {problem}")
         return [given[k] for k in self._keywords]
-
-    def __repr__(self) -> str:
-        return f"<RestoredConcreteFunction {self.name}{self.structured_input_signature} -> {self.structured_outputs}>"
 
 
 class RestoredFunction:

@@ -103,28 +103,32 @@ def ops(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     kept_loops._sites.clear()
 
 
-def derivatives(f: Callable[..., Any]) -> tuple[list[Any], list[Any]]:
-    """The values and first derivatives, and second ones, as arrays or None."""
-    given = [tf.constant(x) for x in GIVEN]
-    sources = [*given, weights, scale]
-    with tf.GradientTape() as outer:
-        outer.watch(given)
-        with tf.GradientTape(persistent=True) as tape:
-            tape.watch(given)
-            result = f(*given)
-            total = tf.add_n([tf.reduce_sum(y * y) for y in tf.nest.flatten(result)])
-        first = tape.gradient(total, sources)
-        size = tf.add_n([tf.reduce_sum(tf.convert_to_tensor(g) ** 2) for g in first if g is not None])
-    exact = [*tf.nest.flatten(result), *first, *tape.gradient(result, sources), len(tape.watched_variables())]
-    arrays = [
-        [None if x is None else np.asarray(tf.convert_to_tensor(x)) for x in part]
-        for part in (exact, outer.gradient(size, sources))
-    ]
-    return arrays[0], arrays[1]
+def derived(f: Callable[..., Any]) -> Callable[..., Any]:
+    """The values and first derivatives of a function, and second ones."""
+
+    def run(*given: Any) -> tuple[list[Any], list[Any]]:
+        sources = [*given, weights, scale]
+        with tf.GradientTape() as outer:
+            outer.watch(given)
+            with tf.GradientTape(persistent=True) as tape:
+                tape.watch(given)
+                result = f(*given)
+                total = tf.add_n([tf.reduce_sum(y * y) for y in tf.nest.flatten(result)])
+            first = tape.gradient(total, sources)
+            size = tf.add_n([tf.reduce_sum(tf.convert_to_tensor(g) ** 2) for g in first if g is not None])
+        exact = [*tf.nest.flatten(result), *first, *tape.gradient(result, sources), len(tape.watched_variables())]
+        return exact, outer.gradient(size, sources)
+
+    return run
 
 
-def assert_same(f: Callable[..., Any], wanted: tuple[list[Any], list[Any]], rtol: float) -> None:
-    found = derivatives(f)
+def arrays(run: Callable[..., Any]) -> list[list[Any]]:
+    parts = run(*map(tf.constant, GIVEN))
+    return [[None if x is None else np.asarray(tf.convert_to_tensor(x)) for x in part] for part in parts]
+
+
+def assert_same(run: Callable[..., Any], wanted: list[list[Any]], rtol: float) -> None:
+    found = arrays(run)
     for exact in (True, False):
         for a, b in zip(found[not exact], wanted[not exact], strict=True):
             assert (a is None) == (b is None)
@@ -140,10 +144,10 @@ def test_the_bits_are_those_of_steps(name: str, ops: list[int], monkeypatch: pyt
     f = LOOPS.get(name) or STEPS[name]
     with monkeypatch.context() as patch:
         patch.setattr(kept_loops, "_ENOUGH", 1 << 30)
-        wanted = derivatives(f)
+        wanted = arrays(derived(f))
     kept_loops._sites.clear()
     for _ in range(4 if name in LOOPS else 2):  # the last ones are replayed
-        assert_same(f, wanted, 2e-4 if name in PROGRAMS else 1e-11)
+        assert_same(derived(f), wanted, 2e-4 if name in PROGRAMS else 1e-11)
     values = [np.asarray(x) for x in tf.nest.flatten(f(*map(tf.constant, GIVEN)))]
     np.testing.assert_array_equal(np.concatenate(values, None), np.concatenate(wanted[0][: len(values)], None))
     assert bool(ops) is (name in LOOPS)

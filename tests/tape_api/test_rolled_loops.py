@@ -12,11 +12,8 @@ import tape_api as tf
 from dualgrad.autograph import operators
 from tape_api.autograph import HOST
 from tape_api.control_flow import loops
+from tests.tape_api.test_kept_loops import N, arrays, assert_same, derived, descent, weights
 
-N = 40
-RANDOM = np.random.default_rng(0)
-GIVEN = [RANDOM.normal(size=4), RANDOM.normal(size=(N + 2, 4)), np.float64(0.7)]
-weights = tf.Variable(0.3 * RANDOM.normal(size=(4, 4)))
 state = tf.Variable(0.0, dtype=tf.float64, trainable=False)
 table = [0.1 * i for i in range(N)]
 calls: list[int] = []
@@ -31,13 +28,13 @@ def noted(y: Any) -> Any:
 class Rolled:
     """Programs whose loops become ops."""
 
-    def recurrence(x, xs, u):
+    def recurrence(w, x, xs, u):
         y = x
-        for i in range(N):
+        for i in range(N - 2):
             y = tf.tanh(tf.linalg.matvec(weights, y) * u + xs[i] * xs[i + 1] + xs[i + 2])
         return y
 
-    def functions_around(x, xs, u):
+    def functions_around(w, x, xs, u):
         h, y = 0.1, x
 
         def slope(z):
@@ -48,14 +45,14 @@ class Rolled:
             y = y + h * (k + slope(y + h * k)) / 2.0
         return y
 
-    def two_variables_backwards(x, xs, u):
+    def two_variables_backwards(w, x, xs, u):
         q, p = x, u * x
         for i in range(N, 0, -1):
             p = p - 0.1 * tf.sin(q) * tf.cast(i, tf.float64)
             q = q + 0.1 * p * u
         return q, p
 
-    def loops_inside(x, xs, u):
+    def loops_inside(w, x, xs, u):
         y = x
         for i in range(N):
             z = y
@@ -64,16 +61,13 @@ class Rolled:
             y = z * 0.3 + xs[i]
         return y
 
-    def a_gradient_inside(x, xs, u):
+    def a_gradient_inside(w, x, xs, u):
         y = x
         for _ in range(N):
-            with tf.GradientTape() as tape:
-                tape.watch(y)
-                loss = tf.reduce_sum(tf.sin(y * u) * x)
-            y = y - 0.1 * tape.gradient(loss, y)
+            (y,) = descent(x, u, y)
         return y
 
-    def zeros_of_both_signs(x, xs, u):
+    def zeros_of_both_signs(w, x, xs, u):
         y = x * 0.0
         for i in range(N):
             y = tf.maximum(y, xs[i] * 0.0) * u - y * 0.5
@@ -83,60 +77,60 @@ class Rolled:
 class Written:
     """Programs whose loops stay as they are written."""
 
-    def a_function_with_effects(x, xs, u):
+    def a_function_with_effects(w, x, xs, u):
         for _ in range(N):
             x = noted(x * u)
         return x
 
-    def a_list_at_the_number(x, xs, u):
+    def a_list_at_the_number(w, x, xs, u):
         for i in range(N):
             x = x * u + table[i]
         return x
 
-    def the_first_step(x, xs, u):
+    def the_first_step(w, x, xs, u):
         for i in range(N):
             if i == 0:
                 x = x * 2.0
             x = x * u
         return x
 
-    def a_number_as_text(x, xs, u):
+    def a_number_as_text(w, x, xs, u):
         factors = {"k3": 0.5}
         for i in range(N):
             x = x * u * factors.get(f"k{i}", 1.5)
         return x
 
-    def numbers_of_python(x, xs, u):
+    def numbers_of_python(w, x, xs, u):
         t = 0.0
         for i in range(N):
             t = t + 0.1
             x = x * u + t * i
         return x
 
-    def another_shape(x, xs, u):
+    def another_shape(w, x, xs, u):
         for _ in range(N):
             x = tf.concat([x, [u]], 0)
         return x
 
-    def what_only_the_last_step_gives(x, xs, u):
+    def what_only_the_last_step_gives(w, x, xs, u):
         y = x
         for i in range(N):
             y = tf.sin(xs[i] * u)
         return y
 
-    def exchanged(x, xs, u):
+    def exchanged(w, x, xs, u):
         y = x * u
         for _ in range(N):
             x, y = y * 0.9, x * 0.8
         return x, y
 
-    def assignments(x, xs, u):
+    def assignments(w, x, xs, u):
         state.assign(0.0)
         for _ in range(N):
             x = x * u + state.assign_add(0.1)
         return x
 
-    def a_counter_around(x, xs, u):
+    def a_counter_around(w, x, xs, u):
         count = 0
 
         def more(z):
@@ -158,59 +152,41 @@ def found(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     found: list[bool] = []
     rolled = loops.rolled
     monkeypatch.setattr(operators, "_MANY", 0)
+    monkeypatch.setattr(operators, "_UNROLLED", 4)
     monkeypatch.setattr(HOST, "rolled", lambda *args: (r := rolled(*args), found.append(r is not None))[0], False)
     calls.clear()
     return found
 
 
-def gradients(f: Program) -> Program:
-    def run(*given: Any) -> Any:
-        with tf.GradientTape(persistent=True) as tape:
-            tape.watch(given)
-            results = tf.nest.flatten(f(*given))
-            loss = tf.add_n([tf.reduce_sum(y * y) for y in results])
-        return results, tape.gradient(loss, [*given, weights])
-
-    return run
-
-
 def further(f: Program) -> Program:
-    """Second derivatives, a Jacobian, and the function of several vectors."""
+    """A Jacobian, and the function of several vectors."""
 
-    def run(*given: Any) -> Any:
+    def run(w: Any, x: Any, *more: Any) -> Any:
         with tf.GradientTape() as tape:
-            tape.watch(given)
-            first = gradients(f)(*given)[1]
-            size = tf.add_n([tf.reduce_sum(tf.convert_to_tensor(g) ** 2) for g in first if g is not None])
-        with tf.GradientTape() as inner:
-            inner.watch(given)
-            y = tf.nest.flatten(f(*given))[0]
-        many = tf.vectorized_map(lambda x: f(x, *given[1:]), tf.stack([given[0], given[0] * 0.5]))
-        return tape.gradient(size, given), inner.jacobian(y, given[0]), many
+            tape.watch(x)
+            y = tf.nest.flatten(f(w, x, *more))[0]
+        many = tf.vectorized_map(lambda x: f(w, x, *more), tf.stack([x, x * 0.5]))
+        return [tape.jacobian(y, x)], tf.nest.flatten(many)
 
     return run
-
-
-def arrays(f: Program) -> list[Any]:
-    calls.clear()
-    results = [None if x is None else np.asarray(x) for x in tf.nest.flatten(f(*map(tf.constant, GIVEN)))]
-    return [*results, state.numpy()]
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("f", [*ROLLED, *WRITTEN], ids=lambda f: f.__name__)
 def test_numbers_and_effects_are_those_of_the_steps(f: Program, found: list[bool]) -> None:
-    wanted = arrays(gradients(f))
-    inside, outside = tf.function(gradients(f)), gradients(tf.function(f))
+    wanted, left = arrays(derived(f)), state.numpy()
+    inside, outside = tf.function(derived(f)), derived(tf.function(f))
     for number, call in enumerate((inside, outside, inside, outside, outside)):
-        for a, b in zip(arrays(call), wanted, strict=True):
-            assert (a is None) == (b is None) and (a is None or a.tobytes() == b.tobytes())
+        calls.clear()
+        assert_same(call, wanted, 1e-10)
+        assert state.numpy() == left
         # when it is recorded, and where it runs as Python
         assert len(calls) in ((N,) if f is Written.a_function_with_effects and number < 2 else (0, N))
     assert any(found) is (f in ROLLED)
-    for a, b in zip(arrays(tf.function(further(f))), arrays(further(f)), strict=True):
-        assert (a is None) == (b is None)
-        np.testing.assert_allclose(*(0.0 if x is None else x for x in (a, b)), 1e-10, atol=1e-12)
+    for parts in zip(arrays(tf.function(further(f))), arrays(further(f)), strict=True):
+        for a, b in zip(*parts, strict=True):
+            assert (a is None) == (b is None)
+            np.testing.assert_allclose(*(0.0 if x is None else x for x in (a, b)), 1e-10, atol=1e-12)
 
 
 def test_a_first_call_does_not_grow_with_the_number_of_steps() -> None:
