@@ -187,7 +187,7 @@ class Look:
         raise Unknown
 
     def _function(self, f: types.FunctionType, assigns: bool = False) -> Any:
-        """What a function sees; but for the variables around it that it assigns to, which it may do if it `assigns`."""
+        """All that a function sees, but for variables around it that it assigns to, which it may do if it `assigns`."""
         ours = is_ours(f.__globals__.get("__name__") or "")
         if ours and _is_named(f):
             return Same(f)

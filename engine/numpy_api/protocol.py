@@ -447,7 +447,7 @@ def _called(function: Callable[..., Any], name: str, args: Any, kwargs: Any) -> 
 
 
 class _Parameters(NamedTuple):
-    """What calls of one of our functions ask for."""
+    """The arguments that calls of one of our functions take."""
 
     positional: list[str]
     rest: str

@@ -160,7 +160,7 @@ class Reached(Look):
         return super()._function(f, assigns)
 
     def tried(self, make: Callable[[], T]) -> T | None:
-        """What `make` gives, which calls the functions with symbols; None if it raises: Python can run them."""
+        """The result of `make`, which calls the functions with symbols; None if it raises: Python can run them."""
         try:
             return make()
         except Exception:  # noqa: BLE001 - whatever it is, Python raises what it has to at its line

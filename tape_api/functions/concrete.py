@@ -15,7 +15,7 @@ from tape_api.tensor import TensorSpec, convert_to_tensor
 
 
 class Signature:
-    """What a function for tensors of some shapes and dtypes takes and returns.
+    """The tensors that a function of some shapes and dtypes takes and returns.
 
     Attributes
     ----------

@@ -78,7 +78,7 @@ print(*found)
 
 FOUR = ("engine", "dualgrad", "optim", "graph_api", "tape_api")
 PACKAGES = ("dualgrad", "dualgrad.frontend", "optim", "engine", "engine.runtime")
-_TABLES = "common_names namespace rows scipy_modules tracebacks version1"
+_TABLES = "common_names docstrings namespace rows scipy_modules tracebacks version1"
 
 
 def _of(package: str, names: str) -> list[str]:

@@ -384,7 +384,7 @@ class Body:
         self.add(ast.Assign([targets], value) if names else ast.Expr(value), item)
 
     def _number(self, item: OpItem) -> float | None:
-        """What an operator makes of two numbers of the program, for one that computes on with it."""
+        """The number that an operator makes of two of the program, for one that computes on with it."""
         node, uses = item.node, self._uses.get(id(item.outputs[0]), [])
         known = all(type(literal_of(x)) is float for x in node.inputs) and not node.params
         if not known or len(uses) != 1 or not isinstance(uses[0], (OpItem, DrawItem)):

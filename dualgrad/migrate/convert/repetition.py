@@ -248,7 +248,7 @@ def in_a_loop(values: Sequence[ast.expr]) -> ast.ListComp | None:
 
 
 def through(names: Mapping[Any, str], sources: Sequence[ast.expr]) -> tuple[ast.expr, ast.expr]:
-    """What a loop gives names to, and what it runs through."""
+    """The names that a loop gives, and the things it runs through."""
     targets: list[ast.expr] = [ast.Name(n, ast.Store()) for n in names.values()]
     source = sources[0] if len(sources) == 1 else ast.Call(ast.Name("zip"), list(sources), [])
     return targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Store()), source
