@@ -39,7 +39,8 @@ def convolution_rule(made: int, depthwise: bool) -> Rule:
     def rule(site: Site, i: int) -> list[Links]:
         if site.params["stack"]:
             return every(site, i)
-        data, filters, result = [*site.shapes[:made], *site.results, *site.shapes[made + 1 :]]
+        known = *site.shapes[:made], *site.results, *site.shapes[made + 1 :]
+        data, filters, result = known
         if 1 not in (i, made):
             taps = _taps(data, filters, result, site.params["windows"], depthwise)
             return [taps if made else [Link(link.operand, link.out, link.labels) for link in taps]]

@@ -235,7 +235,7 @@ def of_constants(tree: ast.Module, names: Mapping[str, Any]) -> dict[int, Said]:
     known = COMPUTE | {name for name in given if isinstance(names.get(name), (int, float, np.generic))}
 
     def number(node: ast.expr) -> Any:
-        """The number that the program's names and computations make; None if it is no number, or uses something else."""
+        """The number that the program's names and computations make; None if it is none, or uses something else."""
         read = {n for n in ast.walk(node) if isinstance(n, ast.Name)}
         final = all(n.id in COMPUTE or scopes.of[n].find(n.id) is scopes.module.bound.get(n.id) for n in read)
         if not read or not {n.id for n in read} <= known or not final or not is_plain(node):
