@@ -69,8 +69,8 @@ MUTANTS = (
     Mutant(
         "what stands above the diagonal of a Hessian is kept",
         "engine/jacobian/coloring/symmetric.py",
-        "kept(rows >= block.indices) +",
-        "kept(rows >= 0) +",
+        "kept(rows >= block.indices), ",
+        "kept(rows >= 0), ",
         ("tests/jacobian/test_second_order.py::test_blocks_on_the_diagonal_are_their_lower_triangles",),
     ),
     Mutant(

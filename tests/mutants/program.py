@@ -13,8 +13,8 @@ MUTANTS = (
     Mutant(
         "two draws of random numbers are one",
         "engine/compiler/lowering.py",
-        "    if op.stateful:\n        return None\n    try:",
-        "    try:",
+        "    if op.stateful or not params:\n        return None if op.stateful else (op, inputs)",
+        "    if not params:\n        return op, inputs",
         ("tests/compiler/test_program.py::test_stateful_ops_are_neither_merged_nor_folded_nor_dropped",),
     ),
     Mutant(
@@ -27,8 +27,8 @@ MUTANTS = (
     Mutant(
         "a draw of random numbers is folded",
         "engine/compiler/lowering.py",
-        "operands = None if is_stateful(op, params) or not inputs else",
-        "operands = None if not inputs else",
+        "if operands is None or is_stateful(op, params):",
+        "if operands is None:",
         ("tests/compiler/test_program.py::test_stateful_ops_are_neither_merged_nor_folded_nor_dropped",),
     ),
     Mutant(
