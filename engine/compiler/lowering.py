@@ -520,9 +520,9 @@ def _same_places(shape: Shape, other: Shape) -> bool:
 
 
 def _key(op: Op, inputs: tuple[int, ...], params: Mapping[str, Any]) -> tuple[Any, ...] | None:
-    """A key that equal nodes share, or None if a node must never be taken for equal to another."""
-    if op.stateful or not params:
-        return None if op.stateful else (op, inputs)
+    """A key that equal nodes share, or None if a node cannot be compared with another."""
+    if not params:
+        return op, inputs
     try:
         return op, inputs, tuple([(name, distinct(value)) for name, value in params.items()])
     except TypeError:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 R = TypeVar("R")
 _PYTHONS = 1000
 """More objects than Python 3.12 itself puts aside as it starts; a program that does so puts aside all it has loaded."""
+_may_freeze = [True]
 
 
 def uncollected(function: Callable[..., R], *arguments: Any, **options: Any) -> R:
@@ -38,6 +39,9 @@ def settled(function: Callable[..., R], *arguments: Any) -> R:
     try:
         return uncollected(function, *arguments)
     finally:
-        if gc.get_freeze_count() < _PYTHONS:
+        # counting takes long where there is much to count
+        if _may_freeze[0]:
+            _may_freeze[0] = gc.get_freeze_count() < _PYTHONS
+        if _may_freeze[0]:
             gc.freeze()
             gc.unfreeze()
