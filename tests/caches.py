@@ -160,7 +160,8 @@ OTHERS: dict[str, dict[str, str]] = {
         "dualgrad/keras/progress.py": "_values",
         "engine/jacobian/views/fixed_patterns.py": "_triangles",
         "engine/jacobian/views/for_scipy.py": "_views",
-        "graph_api/graphs/graph.py": "_by_name _collections _names_in_use _overrides kept_out scope_counts"
+        "engine/executor/recorder.py": "forms held",
+        "graph_api/graphs/graph.py": "_by_name _collections _names_in_use _overrides kept_out lines scope_counts"
         " variable_store",
         "graph_api/iterators.py": "_by_handle",
         "graph_api/keras/host.py": "_names",

@@ -20,6 +20,7 @@ from engine.core.tensor_shape import TensorShape
 from engine.core.value import aval_of, shape_of
 from engine.ops.checked import checked_op
 from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.faces import Shown
 
 _OF_VALUES = frozenset({"abs", "cast", "erf", "negative", "sign", "sqrt", "square", "tanh"})
 _OF_SHAPE: dict[str, Callable[..., Any]] = {
@@ -44,7 +45,7 @@ class SparseTensorValue(NamedTuple):
     dense_shape: Any
 
 
-class SparseTensorSpec:
+class SparseTensorSpec(Shown):
     """The shape and dtype of a sparse tensor, as `map_fn` takes them of what its function returns."""
 
     def __init__(self, shape: Any = None, dtype: Any = float32) -> None:

@@ -87,7 +87,7 @@ def test_case_of_operations() -> None:
         ([(True, lambda: 1.0)], TypeError, "a condition must be a boolean tensor, got True"),
         (lambda x: [(x, lambda: 1.0)], DTypeError, "must be a boolean scalar"),
         (lambda x: [(x > 0.0, 1.0)], TypeError, "must be callable, got 1.0"),
-        (lambda x: [x > 0.0], ValueError, "must hold .condition, function. pairs"),
+        (lambda x: [x > 0.0], TypeError, "must hold .condition, function. pairs"),
     ],
 )
 def test_bad_pairs_of_case(pairs: Any, error: type[Exception], message: str) -> None:

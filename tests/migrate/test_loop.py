@@ -397,9 +397,8 @@ def test_what_stays_stays_as_it_was_written(converted: dict[str, tuple[str, dict
     main = below.splitlines()
     # what needs nothing when it is defined stands above
     assert "\n\n\ndef values(sess):\n    # used twice\n" in above
+    assert "\n# what it learns from\ndata = np.arange(6.0).reshape(3, 2)  # three rows\n" in above
     for line in (
-        "# what it learns from",
-        "data = np.arange(6.0).reshape(3, 2)  # three rows",
         """print("MatMul:0 ['w:0']")""",
         "for i in range(3):",
         "    now = step(data[:2]).numpy()",

@@ -112,7 +112,8 @@ def case(
     """The results of the function that stands beside the first condition that holds."""
     pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, dict) else list(pred_fn_pairs)
     if not pairs or not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in pairs):
-        raise TypeError(f"case: argument `pred_fn_pairs` must hold (condition, function) pairs, got {pred_fn_pairs!r}")
+        kind = TypeError if pairs else ValueError
+        raise kind(f"case: argument `pred_fn_pairs` must hold (condition, function) pairs, got {pred_fn_pairs!r}")
     for pred, function in pairs:
         if not isinstance(pred, Value):
             raise TypeError(f"case: a condition must be a boolean tensor, got {pred!r}")
