@@ -83,7 +83,7 @@ def _noting(function: Callable[..., Any]) -> Callable[..., Any]:
         arguments = dict(zip([*names, *own], args, strict=False)) | kwargs
         if "dim" in own and arguments.get("dim") is not None:
             arguments["axis"] = arguments.pop("dim")
-        collection = arguments.pop("loss_collection", GraphKeys.LOSSES)
+        collection = arguments.pop("loss_collection", own["loss_collection"])
         with get_default_graph().name_scope(arguments.pop("scope", None) or scope):
             result = lifted(name="value", **arguments)
         add_loss(result, collection)

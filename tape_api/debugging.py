@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -92,25 +93,29 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
         raise InvalidArgumentError(f"Expected '{condition}' to be true. Summarized data: {shown}")
 
 
-def _old(check: Callable[..., None], single: bool = False) -> Callable[..., None]:
-    """An assertion of two operands, or a single one, with TensorFlow 1's arguments: `data` before the message."""
+def _old(check: Callable[..., None]) -> Callable[..., None]:
+    """An assertion with TensorFlow 1's arguments: `data` comes before the message."""
+    own = inspect.signature(check).parameters
+    more = [inspect.Parameter(n, _EITHER_WAY, default=None) for n in ("data", "summarize", "message", "name")]
+    signature = inspect.Signature([*[p for p in own.values() if p.default is p.empty], *more])
 
-    def of_two(x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: Any = None) -> None:
-        check(x, y, message, summarize or 3)
+    def old(*args: Any, **kwargs: Any) -> None:
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise TypeError(f"{check.__name__}() {error}") from None
+        check(**{key: x for key, x in given.items() if key in own and x is not None})
 
-    def of_one(x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: Any = None) -> None:
-        check(x, message, summarize or 3)
-
-    return named(of_one if single else of_two, check.__name__, check.__doc__)
+    old.__signature__ = signature  # type: ignore[attr-defined]
+    return named(old, check.__name__, check.__doc__)
 
 
-old_assert_equal, old_assert_none_equal, old_assert_less = map(_old, (assert_equal, assert_none_equal, assert_less))
-old_assert_greater, old_assert_greater_equal = map(_old, (assert_greater, assert_greater_equal))
-old_assert_less_equal = _old(assert_less_equal)
-old_assert_rank = _old(lambda x, rank, message, _: assert_rank(x, rank, message))
-old_assert_rank_at_least = _old(lambda x, rank, message, _: assert_rank_at_least(x, rank, message))
-old_assert_positive, old_assert_negative = [_old(f, True) for f in (assert_positive, assert_negative)]
-old_assert_non_positive, old_assert_non_negative = [_old(f, True) for f in (assert_non_positive, assert_non_negative)]
+_EITHER_WAY = inspect.Parameter.POSITIONAL_OR_KEYWORD
+old_assert_equal, old_assert_none_equal, old_assert_rank = map(_old, (assert_equal, assert_none_equal, assert_rank))
+old_assert_greater, old_assert_less, old_assert_positive = map(_old, (assert_greater, assert_less, assert_positive))
+old_assert_greater_equal, old_assert_less_equal = _old(assert_greater_equal), _old(assert_less_equal)
+old_assert_non_negative, old_assert_non_positive = _old(assert_non_negative), _old(assert_non_positive)
+old_assert_negative, old_assert_rank_at_least = _old(assert_negative), _old(assert_rank_at_least)
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Operand:

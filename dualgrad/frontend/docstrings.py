@@ -16,7 +16,7 @@ activity_regularizer | str or callable    | A penalty on the result, which is ad
 axis                | int, or several     | The dimensions that this goes along; negative ones count from the end.
 bias_initializer    | str or callable     | Makes the initial bias.
 config              | dict                | What `get_config` gave.
-data                | list                | What to compare beside the condition: shown when it fails.
+data                | list                | Tensors that the error shows, in a graph.
 data_format         | str                 | Whether channels are last (``"NHWC"``, ``"channels_last"``) or second.
 dilation_rate       | int, or several     | The distance of neighboring elements of a window, per dimension.
 dilations           | int, or several     | The distance of neighboring elements of a window, per dimension.

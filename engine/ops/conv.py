@@ -89,9 +89,11 @@ def _convolution(
 
     def vjp(made: int, i: int) -> Callable[..., Any]:
         def rule(ct: Any, out: Any, *inputs: Any, windows: Windows, stack: int) -> Operand:
-            places = [*inputs[:made], ct, *inputs[made + 1 :]]
-            places[i] = shape(inputs[i])
-            grad = ops[i](*places[: 2 if i == 2 else 3], windows=windows, stack=stack)
+            # the convolution itself is not told the shape of what it makes
+            places = [*inputs[:made], ct, *inputs[made + 1 :]][: 2 if i == 2 else 3]
+            if i < 2:
+                places[i] = shape(inputs[i])
+            grad = ops[i](*places, windows=windows, stack=stack)
             return sum_to_like(grad, inputs[i]) if stack else grad
 
         return rule

@@ -173,6 +173,7 @@ def test_assertions() -> None:
         (lambda: d.assert_less(x, 2.0), "x < y did not hold.\nx: \\[1 2\\]\ny: 2"),
         (lambda: d.assert_near(x, x + 0.1), "not equal to tolerance"),
         (lambda: d.assert_rank(x, 2), "must have rank 2. Received rank 1"),
+        (lambda: tf.compat.v1.assert_rank(x, rank=2, data=[x], message="old"), "old: tensor must have rank 2"),
         (lambda: d.check_numerics(x / 0.0, "broken"), "broken : Tensor had Inf values"),
         (lambda: d.assert_all_finite(x * float("nan"), "broken"), "broken : Tensor had NaN values"),
         (lambda: tf.ensure_shape(x, [3]), r"Shape of tensor \(2,\) is not compatible"),

@@ -189,10 +189,9 @@ class Pattern:
             width *= self.is_dense
             return np.repeat(numbers(count), width), np.tile(numbers(width), count)
         if self._table is not None:
-            counts = np.count_nonzero(self._table, axis=1)
-            block, row = np.divmod(given, len(counts))
-            which, place = ranges((np.cumsum(counts) - counts)[row], counts[row])
-            return which, np.nonzero(self._table)[1][place] + block[which] * self._table.shape[1]
+            block, row = np.divmod(given, len(self._table))
+            which, place = np.nonzero(self._table[row])
+            return which, place + block[which] * self._table.shape[1]
         ends, columns = self._csr.indptr, self._csr.indices
         if isinstance(of, slice):
             return np.repeat(numbers(count), np.diff(ends[of.start : of.stop + 1])), columns[

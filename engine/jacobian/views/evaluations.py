@@ -140,15 +140,8 @@ class Recorded(Evaluations):
             # a lambda, or what is defined inside a function: it goes as the program that it is
             function = self._as_program()
         state = {"_function": function, "_pack": self._pack, "_dtype": self._dtype, "_is_real": self._is_real}
-        return {
-            **state,
-            "_tape": None,
-            "_sources": [],
-            "_targets": [],
-            "_last": self._last,
-            "_looked": None,
-            "_asked": None,
-        }
+        forgotten = dict.fromkeys(("_tape", "_looked", "_asked"))
+        return {**state, **forgotten, "_sources": [], "_targets": [], "_last": self._last}
 
     def _as_program(self) -> Program:
         """The function for arguments like the last ones; variables keep the values that they have now."""
