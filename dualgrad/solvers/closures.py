@@ -189,16 +189,19 @@ class Packed:
     """
 
     def __init__(self, tree: Any, name: str) -> None:
-        tree = np.asarray(tree, np.float64) if _is_numbers(tree) else tree
-        self._like = tree
+        elements = _is_vector(tree)
         leaves, self._close = opened(tree)
-        self.leaves = [as_floating(x, name) for x in leaves]
-        dtypes = {dtype_of(x) for x in self.leaves}
+        self.leaves = [as_floating(x, name) for x in leaves if not (elements and _is_number(x))]
+        dtypes = {dtype_of(x) for x in self.leaves} or {float64}
         if len(dtypes) != 1:
             raise InvalidArgumentError(
                 f"{name}: the parts must have one floating dtype; got {sorted(d.name for d in dtypes)}"
             )
         (self.dtype,) = dtypes
+        if elements:
+            tree = flat([as_value(x, self.dtype) for x in leaves])
+            (self.leaves, self._close) = opened(tree)
+        self._like = tree
         self.shapes = [static_shape(x, name) for x in self.leaves]
         self.sizes = [int(np.prod(s, dtype=int)) for s in self.shapes]
         self.size = sum(self.sizes)
@@ -256,9 +259,15 @@ def _arranged(like: Any, tree: Any, name: str) -> Any:
     return tree
 
 
-def _is_numbers(tree: Any) -> bool:
-    """Whether it is a vector written as a list of numbers."""
-    return isinstance(tree, (list, tuple)) and bool(tree) and all(isinstance(x, (int, float)) for x in tree)
+def _is_vector(tree: Any) -> bool:
+    """Whether it is a vector written as a list of its elements, as SciPy takes it: numbers, and tensors of no axis."""
+    if not isinstance(tree, (list, tuple)) or not tree:
+        return False
+    return all(_is_number(x) or (isinstance(x, (Value, Variable)) and shape_of(x) == ()) for x in tree)
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, (int, float))
 
 
 def as_value(x: Any, dtype: DType | None = None) -> Any:

@@ -101,7 +101,7 @@ def solve_ivp(
         ``fun(t, y, *args)``, of tensors, gives a structure like `y0`. It is traced once, so it cannot branch by ``if``
         on its arguments (see tf.where).
     t_span : pair
-    y0 : vector, array, tensor or structure of these
+    y0 : vector (a list of scalars, too), array, tensor or structure of these
         If it is a vector the solution's `y` has shape (n, T), as in SciPy, else it is a structure with the times as the
         *first* axis of each part.
     method : "RK45", "RK23", "DOP853", "Radau", "BDF" or "LSODA"

@@ -229,7 +229,7 @@ def test_right_hand_sides_of_all_kinds() -> None:
         "a list": (lambda t, y: [-y[0] * 2.0 * rate, -y[1]], np.exp(-1.0)),
     }
     for name, (slope, wanted) in ways.items():
-        last = solve_ivp(slope, (0.0, 1.0), [1.0, 1.0], t_eval=[1.0], **CLOSE).y[0, 0]
+        last = solve_ivp(slope, (0.0, 1.0), [2.0 * rate, 1.0], t_eval=[1.0], **CLOSE).y[0, 0]
         assert np.isclose(last, wanted, rtol=1e-7), name
     tape, last = watching(
         (),
