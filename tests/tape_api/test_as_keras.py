@@ -127,6 +127,11 @@ def test_words_and_back() -> None:
         layers.StringLookup()(["b"])
     with pytest.raises(ValueError, match="more than once"):
         layers.StringLookup(vocabulary=["a", "a"])
+    with pytest.raises(NotImplementedError, match="`sparse` must be false"):
+        layers.StringLookup(vocabulary=["a"], sparse=True)
+    for tokens in (["b"], ["c", "b"]):  # the table of tokens is that of the last ones
+        lookup.set_vocabulary(tokens)
+        assert lookup(["b"]).numpy().tolist() == [len(tokens)]
 
 
 def seen(tf: Any, make: Callable[[Any], Any], **how: Any) -> list[list[float]]:

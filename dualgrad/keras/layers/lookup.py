@@ -6,7 +6,7 @@ import math
 import string as _ascii
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import repeat
+from itertools import count, repeat
 from typing import Any, NoReturn
 
 import numpy as np
@@ -44,7 +44,14 @@ class _Vocabulary(Layer):
         invert: bool,
         output_mode: str,
         pad_to_max_tokens: bool,
+        sparse: bool,
+        encoding: str,
     ) -> None:
+        if sparse or encoding != "utf-8":
+            raise NotImplementedError(
+                f"{type(self).__name__}: `sparse` must be false and `encoding` 'utf-8', got {sparse} and {encoding!r}. "
+                f"tf.sparse.from_dense makes rows sparse"
+            )
         if output_mode not in _MODES:
             raise ValueError(f"{type(self).__name__}: `output_mode` must be one of {_MODES}, got {output_mode!r}")
         if invert and output_mode != "int":
@@ -54,8 +61,9 @@ class _Vocabulary(Layer):
         self.max_tokens, self.num_oov_indices = max_tokens, num_oov_indices
         self.mask_token, self.oov_token = _as_bytes(mask_token), _as_bytes(oov_token)
         self.invert, self.output_mode, self.pad_to_max_tokens = invert, output_mode, pad_to_max_tokens
-        self._tokens: list[Any] | None = None
-        self._weights: list[float] = []
+        self._tokens: np.ndarray | None = None
+        self._table: Table | None = None
+        self._weights = np.zeros(0)
         if vocabulary is not None:
             self.set_vocabulary(vocabulary, idf_weights)
 
@@ -89,18 +97,21 @@ class _Vocabulary(Layer):
             )
         if self.output_mode == "tf_idf" and len(weights) != len(tokens):
             raise ValueError(f"{type(self).__name__}: `idf_weights` must have a number for each token")
-        self._tokens = tokens
-        if weights:
-            self._weights = [float(np.mean(weights))] * len(special) + weights
+        self._learn(tokens, weights)
+
+    def _learn(self, tokens: list[Any], weights: list[float]) -> None:
+        # arrays: each call of a layer looks for weights in its lists
+        self._tokens, self._table = np.array([*tokens, None], object)[:-1], None
+        self._weights = np.array([np.mean(weights)] * len(self._specials) + weights if weights else [])
 
     def get_vocabulary(self, include_special_tokens: bool = True) -> list[Any]:
         """The tokens in their order."""
-        known = [*(self._specials if include_special_tokens else []), *(self._tokens or ())]
+        known = [*(self._specials if include_special_tokens else []), *(() if self._tokens is None else self._tokens)]
         return [x.decode("utf-8", "replace") if isinstance(x, bytes) else x for x in known]
 
     def vocabulary_size(self) -> int:
         """How many tokens there are, with those for the mask and for unknown ones."""
-        return len(self._specials) + len(self._tokens or ())
+        return len(self._specials) + (0 if self._tokens is None else len(self._tokens))
 
     vocab_size = vocabulary_size
 
@@ -123,8 +134,7 @@ class _Vocabulary(Layer):
         if self.max_tokens:
             tokens = tokens[: self.max_tokens - len(self._specials)]
         weights = [math.log(1 + number / (1 + documents[token])) for token in tokens]
-        self._tokens = tokens
-        self._weights = [float(np.mean(weights))] * len(self._specials) + weights if weights else []
+        self._learn(tokens, weights)
 
     def _documents(self, batch: Any) -> Iterator[list[Any]]:
         """The tokens of each row."""
@@ -135,31 +145,30 @@ class _Vocabulary(Layer):
         """The arguments that make an equal layer, with the tokens that it has learned."""
         learned = {} if self._tokens is None else {"vocabulary": self.get_vocabulary(False)}
         if self._tokens is not None and self.output_mode == "tf_idf":
-            learned["idf_weights"] = self._weights[len(self._specials) :]
+            learned["idf_weights"] = self._weights[len(self._specials) :].tolist()
         return super().get_config() | learned
 
-    def _table(self) -> Table:
+    def _known(self) -> Table:
+        """The table of the tokens: made once, for it takes as long as they are many."""
         if self._tokens is None:
             raise RuntimeError(
                 f"layer {self.name!r} has no vocabulary: give it one, or call `adapt` with data, before it is used"
             )
-        special = self._specials
-        start = len(special)
-        if self.invert:
-            unknown = self.oov_token
-            return Table(dict(enumerate([*special, *self._tokens])), unknown)
-        entries = {token: start + i for i, token in enumerate(self._tokens)}
-        if self.mask_token is not None:
-            entries[self.mask_token] = 0
-        if self.num_oov_indices:
-            return Table(entries, start - 1)
+        if self._table is None:
+            special = self._specials
+            if self.invert:
+                self._table = Table(dict(enumerate([*special, *self._tokens])), self.oov_token)
+            else:
+                masked = {} if self.mask_token is None else {self.mask_token: 0}
+                entries = dict(zip(self._tokens, count(len(special)), strict=False)) | masked
+                known = self.num_oov_indices > 0
+                self._table = Table(entries, len(special) - 1 if known else None, None if known else self._refuse)
+        return self._table
 
-        def refuse(keys: list[Any]) -> NoReturn:
-            raise InvalidArgumentError(
-                f"layer {self.name!r}: {keys[0]!r} is not in the vocabulary, and `num_oov_indices` is 0"
-            )
-
-        return Table(entries, None, refuse)
+    def _refuse(self, keys: list[Any]) -> NoReturn:
+        raise InvalidArgumentError(
+            f"layer {self.name!r}: {keys[0]!r} is not in the vocabulary, and `num_oov_indices` is 0"
+        )
 
     @property
     def _depth(self) -> int:
@@ -169,7 +178,7 @@ class _Vocabulary(Layer):
         x = inputs if isinstance(inputs, Value) else self.host.tensor(inputs)
         if not self.invert and dtype_of(x) is not string:
             raise ValueError(f"layer {self.name!r} takes strings, got {dtype_of(x).name}")
-        table, out = self._table(), string if self.invert else int64
+        table, out = self._known(), string if self.invert else int64
         found: Operand = self.host.tensor(looked_up_op(x, table=table, out_type=out))
         return found
 
@@ -242,7 +251,7 @@ class StringLookup(_Vocabulary):
         super().__init__(**kwargs)
         self._take(
             *(max_tokens, num_oov_indices, mask_token, oov_token, vocabulary, idf_weights, invert),
-            *(output_mode, pad_to_max_tokens),
+            *(output_mode, pad_to_max_tokens, sparse, encoding),
         )
 
 
@@ -297,7 +306,8 @@ class TextVectorization(_Vocabulary):
         self.standardize, self.split, self.output_sequence_length = standardize, split, output_sequence_length
         self.ngrams = tuple(range(1, ngrams + 1)) if isinstance(ngrams, int) else ngrams
         self._take(
-            *(max_tokens, 1, "", "[UNK]", vocabulary, idf_weights, False, output_mode, pad_to_max_tokens),
+            *(max_tokens, 1, "", "[UNK]", vocabulary, idf_weights, False),
+            *(output_mode, pad_to_max_tokens, sparse, encoding),
         )
 
     def _words(self, texts: Iterable[bytes]) -> list[list[bytes]]:
@@ -331,7 +341,7 @@ class TextVectorization(_Vocabulary):
 
     def call(self, inputs: Any) -> Operand:
         """The rows."""
-        counts, how = self.output_mode != "int", {"words": self._words, "table": self._table()}
+        counts, how = self.output_mode != "int", {"words": self._words, "table": self._known()}
         width, dtype = (self._depth, float32) if counts else (self.output_sequence_length, int64)
         found = self.host.tensor(
             rows_of_texts_op(self._texts(inputs), counts=counts, width=width, out_type=dtype, **how)
