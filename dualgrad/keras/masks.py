@@ -12,6 +12,7 @@ from typing import Any
 
 from dualgrad.keras import functions as tf
 from engine.core import nest
+from engine.core.dtypes import bool_
 from engine.core.nest import Structure
 from engine.core.operands import Operand
 from engine.core.value import Value
@@ -35,6 +36,15 @@ def handed_on(source: Any, x: Any) -> Any:
     mask = mask_of(source)
     if mask is not None and x is not source:
         set_mask(x, mask)
+    return x
+
+
+def masked(x: Any, mask: Any) -> Any:
+    """`x` with the mask that a call gave for it, if any; the caller's tensor keeps its own."""
+    if mask is None or mask is mask_of(x):
+        return x
+    x = tf.identity(x)
+    set_mask(x, tf.cast(mask, bool_))
     return x
 
 

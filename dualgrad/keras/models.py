@@ -16,7 +16,7 @@ from dualgrad.keras.calls import described, made_again
 from dualgrad.keras.configs import deserialized, serialized
 from dualgrad.keras.layers import RNN, InputLayer, Layer
 from dualgrad.keras.layers.base import map_shapes, symbolic
-from dualgrad.keras.masks import handed_on
+from dualgrad.keras.masks import handed_on, masked
 from dualgrad.keras.settings import unique_name
 from dualgrad.keras.symbolic import evaluate, layers_of, ordered
 from dualgrad.keras.training import Trainer
@@ -278,6 +278,7 @@ class Sequential(Model):
             (inputs,) = inputs
         if self.host.eager and self._stack and isinstance(self._stack[0], InputLayer) and self._tops:
             inputs = _like_input(inputs, self._tops[0])
+        inputs = masked(inputs, mask)
         for layer in self._stack:
             inputs = layer(inputs, **(said or layer._default_training()))
         return inputs
@@ -366,7 +367,8 @@ class Functional(Model):
         for x, symbol in zip(tensors, self.inputs, strict=True):
             if not x.shape.is_compatible_with(symbol.shape):
                 raise ValueError(f"model {self.name!r}: an input must have shape {symbol.shape}, got {x.shape}")
-        values = dict(zip(map(id, self.inputs), tensors, strict=True))
+        masks = [None] * len(tensors) if mask is None else nest.flatten(mask)
+        values = dict(zip(map(id, self.inputs), map(masked, tensors, masks), strict=True))
         said = {"training": training} if self.host.eager and training is not None else {}
         evaluate(self.host.symbols, self._order, values, said)
         super().add_loss([values[id(x)] for x in self._symbolic_losses])

@@ -289,7 +289,7 @@ def minimize(
         As in SciPy. Bounds may be tensors: what lies at one follows it.
     jac, hess, hessp
         Not needed and not looked at: they are known.
-    constraints
+    constraints, callback
         Must be left out: write down the conditions of Karush, Kuhn and Tucker, and use `root`.
     linear
         As in `root`.
@@ -317,6 +317,11 @@ def minimize(
         raise UnimplementedError(
             "minimize: with `constraints` its solution has no derivative here; write down the conditions of "
             "Karush, Kuhn and Tucker and solve them by root, or give `bounds`"
+        )
+    if callback is not None:
+        raise UnimplementedError(
+            "minimize: argument `callback` must be left out where the minimum has a derivative; to watch the steps, give "
+            "scipy.optimize.minimize the functions of tf.for_scipy"
         )
     packed = Packed(x0, "minimize: argument `x0`")
     made = _closed("minimize", fun, packed, args, 1)

@@ -32,6 +32,9 @@ def masks_and_attention(tf: Any) -> Any:
     _set(memory, rng)
     ones = tf.ones([2, 3])
     out += [memory(words(x)), memory(words(x), initial_state=[ones, ones]), memory(words(x))._keras_mask]
+    model = tf.keras.Sequential([tf.keras.Input((4, 8)), memory])
+    model.supports_masking = True
+    out += [model(tf.ones([2, 4, 8]), mask=allowed[0, 1:3]), model(words(x))]
     both = layers.Bidirectional(layers.GRU(2), merge_mode="sum")
     both(words(x))
     _set(both, rng)

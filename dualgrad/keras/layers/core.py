@@ -35,6 +35,8 @@ class InputLayer(Layer):
 
     _starts_built = True
 
+    _hands_masks_on = True
+
     def __init__(
         self,
         input_shape: Any = None,
