@@ -320,8 +320,8 @@ def minimize(
         )
     if callback is not None:
         raise UnimplementedError(
-            "minimize: argument `callback` must be left out where the minimum has a derivative; to watch the steps, give "
-            "scipy.optimize.minimize the functions of tf.for_scipy"
+            "minimize: argument `callback` must be left out where the minimum has a derivative; to watch the steps, "
+            "give scipy.optimize.minimize the functions of tf.for_scipy"
         )
     packed = Packed(x0, "minimize: argument `x0`")
     made = _closed("minimize", fun, packed, args, 1)
