@@ -434,9 +434,10 @@ class Module:
         keywords: list[ast.keyword] = []
         for name, parameter in inspect.signature(made.kind).parameters.items():
             value = made.arguments.get(name, parameter.default)
-            if type(value) is type(parameter.default) and value == parameter.default:
-                continue
             code = self._said_on(self.names.statement_on(str(self.program), made.line), self._hyperparameter(value))
+            usual = type(value) is type(parameter.default) and value == parameter.default
+            if usual and not isinstance(code, ast.Name):
+                continue  # what the program gives a name to is said
             if parameter.default is parameter.empty and not keywords:
                 args.append(code)
             else:
