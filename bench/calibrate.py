@@ -1,9 +1,8 @@
 """How fast this machine is: what a time measured on it is to be compared with.
 
 Three figures, each a ceiling for one kind of work: copying (elementwise ops on large arrays), multiplying matrices, and
-calling NumPy from Python (everything on small arrays). They are stored with each run of the benchmarks, so that it can
-be said which fraction of them a result gets (`bench.tables.roof`), and runs on two machines be compared
-(`bench.compare`).
+calling NumPy from Python (everything on small arrays). They are stored with each run of the benchmarks, so that runs on
+two machines can be compared (`bench.compare`).
 """
 
 from __future__ import annotations

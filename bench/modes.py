@@ -17,7 +17,6 @@ import numpy as np
 import graph_api
 import tape_api
 from bench.digits import same_bits
-from bench.division import Halves, halves_of
 from bench.jacobians import afresh
 from bench.measure import Measurement, as_json, interleaved, peak_bytes
 from bench.page import table
@@ -26,14 +25,12 @@ from bench.text import DASH, amount, as_text, duration, times
 from engine.core import nest
 from engine.core.operands import Operand
 from engine.core.value import Value, address
-from engine.jacobian.planning.plan import Options
 from engine.numpy_api.manners import as_arrays
 from engine.runtime.quoting import markup
 
 HEAD = ("", "graph", "tape", "tape / graph")
 MODES = ("graph", "tape")
 FUNCTION, DERIVATIVE = "function", "derivative"
-PARTS = ("sweeps", "scatter")
 _TENSORS = (float, complex, np.ndarray, np.inexact, Value)
 
 
@@ -106,7 +103,6 @@ def compare_modes(
         sides["tape"].calls[DERIVATIVE]()
     calls = {f"{mode} {what}": call for mode in MODES for what, call in sides[mode].calls.items()}
     rounds = interleaved(calls, seconds)
-    halves = program.halves()
     return ModeComparison(
         program.name,
         program.derivative,
@@ -116,7 +112,6 @@ def compare_modes(
         {mode: peak_bytes(sides[mode].calls[DERIVATIVE]) for mode in MODES},
         sides["tape"].results[DERIVATIVE],
         program.ops,
-        {mode: halves.shares(sides[mode].calls[DERIVATIVE], seconds / 4) for mode in MODES} if halves else {},
     )
 
 
@@ -154,8 +149,6 @@ class ModeComparison:
         The derivative with respect to each source; None for one that the function does not depend on.
     ops : int
         Of how many operations the function is made.
-    shares : dict
-        Per mode, of a Jacobian's later call, the shares that are ``"sweeps"`` and ``"scatter"`` (`bench.division`).
     """
 
     name: str
@@ -166,7 +159,6 @@ class ModeComparison:
     peak: dict[str, int]
     result: list[Any] = field(repr=False)
     ops: int
-    shares: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def later(self, mode: str, what: str = DERIVATIVE) -> float:
         """Median seconds of a later call."""
@@ -187,17 +179,12 @@ class ModeComparison:
 
     def rows(self) -> list[tuple[str, ...]]:
         """The cells of the table, without its head."""
-        divided: list[tuple[str, dict[str, float | None], Callable[[float | None], str]]] = [
-            (f"of that, {part}", {m: self.later(m) * self.shares[m].get(part, 0.0) for m in MODES}, duration)
-            for part in (PARTS if self.shares else ())
-        ]
         per_mode: list[tuple[str, dict[str, float | None], Callable[[float | None], str]]] = [
             ("build the function", {m: self.built[m][0] or None for m in MODES}, duration),
             (f"build the {self.derivative}", {m: self.built[m][1] or None for m in MODES}, duration),
             ("first run", dict(self.first), duration),
             ("first call in all", {m: self.whole_first(m) for m in MODES}, duration),
             ("later call (median)", {m: self.later(m) for m in MODES}, duration),
-            *divided,
             ("the function alone (median)", {m: self.later(m, FUNCTION) for m in MODES}, duration),
             ("later call by function alone", {m: self.later(m) / self.later(m, FUNCTION) for m in MODES}, times),
             ("memory at most", dict(self.peak), amount),
@@ -263,7 +250,6 @@ class ModeComparison:
                 first = self.first[mode]
                 if what == DERIVATIVE:
                     stages = dict(zip(("trace", "plan"), self.built[mode], strict=True))
-                    stages |= {part: share * self.later(mode) for part, share in self.shares.get(mode, {}).items()}
                     facts |= {"method": "auto", "peak_bytes": self.peak[mode], "stages": stages}
                     facts["j_over_f"] = self.later(mode) / self.later(mode, FUNCTION)
                     first = self.whole_first(mode)
@@ -349,13 +335,6 @@ class _Program:
         with tape_api.GradientTape() as tape:
             tape.watch(sources)
             return tape, self(tape_api, tensors)
-
-    def halves(self) -> Halves | None:
-        """The parts of the Jacobian, if it is one that the planner finds by itself."""
-        if self.derivative != "jacobian" or not set(self.options) <= {"mode", "format"}:
-            return None
-        sparse = self.options.get("format", "dense") != "dense"
-        return halves_of(*self.recorded(), "jacobian", Options(self.options.get("mode", "auto"), values_only=sparse))
 
     def __call__(self, tf: Any, tensors: Sequence[Any]) -> Any:
         """The target, from the tensors that stand in the arguments."""

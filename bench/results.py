@@ -23,7 +23,7 @@ _LIBRARIES = {
     "tensorflow eager": "tf_eager",
     "tensorflow graph": "tf_graph",
 }
-STAGES = ("trace", "plan", "cold", "sweeps", "scatter", "warm")
+STAGES = ("trace", "plan", "cold", "warm")
 
 
 class NotABenchmark(Exception):
@@ -53,7 +53,7 @@ class Result:
     blocks : list of list of float
         Seconds of each round, pass by pass; empty if the file holds none.
     extra : dict
-        The other facts: n, m, nnz, flops, bytes, passes, peak_bytes, j_over_f.
+        The other facts: n, m, nnz, bytes, passes, peak_bytes, j_over_f.
     """
 
     name: str

@@ -6,36 +6,27 @@ Without a file it measures one model on real data (`bench.report`); ``python -m 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from bench import page, tables
 from bench.calibrate import described
 from bench.plots import Curve, Dot, dots, scaling, shares, styles
 from bench.results import OURS, Result, Run, axis, chosen, modes, problems, read, sizes
-from bench.svg import GREEN, ORANGE, PURPLE, SKY, VERMILLION, Style
+from bench.svg import ORANGE, SKY, VERMILLION, Style
 from bench.text import as_markdown, duration, filled
 from engine.runtime.quoting import markup
 
 TITLE = "What Jacobians cost in graph mode and in tape mode"
 OTHER_TITLE = "Benchmarks"
-PART_COLORS = dict(zip(tables.PARTS, (SKY, ORANGE, "#BBBBBB", VERMILLION, "#F0E442", GREEN, PURPLE), strict=True))
+PART_COLORS = dict(zip(tables.PARTS, (SKY, ORANGE, "#BBBBBB", VERMILLION), strict=True))
 MEDIANS = "Times are medians; lines through dots and “middle half” show between which times half of the rounds lie."
 HOW = f"""{MEDIANS} What is compared was run one after the other, in several passes, so that what slows the machine for
 a while slows all of it. “First call” holds everything that is done once: building, planning, lowering. A peer stands
 with its fastest way. J / f is the time of the Jacobian by that of the function."""
-STAGES = """Our calls, cut into what they do, at the largest size of each problem; the number beside a bar is its whole
-time. The first call holds what is done once: making the graph (“trace”), choosing the way and adding it to the graph
-(“plan”), and what is left, which is mostly lowering. Each call, the first too, runs the function and handles what goes
-in and out (a tape also records the function), sweeps, and puts the numbers that the sweeps gave in their places
-(“scatter”). Sweeps and scatter are one program; to tell them apart, each half is compiled and timed alone, in turn with
-the whole. A graph runs the function and the sweeps as one program, too, and may leave out what only the function’s
-value needs; so its first part is what the others leave."""
-ROOFLINE = """Which share of what this machine can do our later calls get: the arithmetic of sweeps and scatter (that of
-products of matrices, and one operation per element of what is computed element by element) beside the rate at which
-NumPy multiplies matrices, and the bytes of the result beside the rate at which it copies large arrays. The nearer a dot
-is to 100 %, the less there is to gain; both far away means that the time goes into intermediate results and into calls
-of small ops. What fits into the caches can go beyond 100 %."""
+STAGES = """Our first calls, cut into what they do, at the largest size of each problem; the number beside a bar is its
+whole time. There is what is done once: making the graph (“trace”), choosing the way and adding it to the graph
+(“plan”), and more, which is mostly lowering. The last part is what a later call takes."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -93,7 +84,6 @@ def sections(measured: Run) -> list[str]:
         body += ["<h2>All problems</h2>", overview(results, looks), page.wide(_table(tables.SUMMARY, rows))]
     body += [part for name, found in _suite(results).items() for part in problem_section(name, found, looks)]
     body += _stages_section(results)
-    body += _roof_section(results, measured.calibration, looks)
     if rows := tables.other_rows(results):
         body += [f"<h2>{_others(measured)}</h2>", page.wide(page.table(tables.OTHERS, rows))]
     if measured.calibration:
@@ -174,49 +164,17 @@ def growth(results: Sequence[Result], looks: dict[str, Style], kind: str) -> str
 
 
 def _stages_section(results: Sequence[Result]) -> list[str]:
-    charts = [
-        _stages_chart(results, "first", tables.PARTS, tables.stages),
-        _stages_chart(results, "later", tables.LATER_PARTS, tables.later_stages),
-    ]
-    shown = [chart for chart in charts if chart]
-    return ["<h2>Where the time goes</h2>", f"<p>{STAGES}</p>", *shown] if shown else []
-
-
-def _stages_chart(
-    results: Sequence[Result],
-    which: str,
-    names: Sequence[str],
-    measured: Callable[[Sequence[Result], str], tuple[float, ...] | None],
-) -> str:
-    """A chart of the parts of our modes' calls; nothing where these are not known."""
     rows = []
     for name, found in _suite(results).items():
         largest = [r for r in found if r.size == sizes(found)[-1]]
         for mode in OURS:
-            values = measured(largest, mode)
+            values = tables.stages(largest, mode)
             if values and sum(values):
                 rows.append((f"{name}, {mode}", duration(sum(values)), values))
     if not rows:
-        return ""
-    used = [i for i in range(len(names)) if any(values[i] for _, _, values in rows)]
-    shown = [(label, total, [values[i] for i in used]) for label, total, values in rows]
-    parts = [(names[i], PART_COLORS[names[i]]) for i in used]
-    return shares(f"Where the time of a {which} call goes", shown, parts, f"share of a {which} call")
-
-
-def _roof_section(results: Sequence[Result], calibration: dict[str, float], looks: dict[str, Style]) -> list[str]:
-    body = []
-    found = tables.roofs(results, calibration)
-    for title, place in (("arithmetic", 1), ("memory bandwidth", 2)):
-        rows: dict[str, list[Dot]] = {}
-        for entry in found:
-            r, fraction = entry[0], entry[place]
-            if isinstance(fraction, float):
-                rows.setdefault(f"{r.problem} {r.size}".strip(), []).append(Dot(r.mode, *[100 * fraction] * 3))
-        if rows:
-            label = "percent of the ceiling (logarithmic)"
-            body.append(dots(f"Share of the machine's {title}", list(rows.items()), looks, label, reference=100.0))
-    return ["<h2>How near to the machine's ceiling</h2>", f"<p>{ROOFLINE}</p>", *body] if body else []
+        return []
+    chart = shares("Where the time of a first call goes", rows, [*PART_COLORS.items()], "share of a first call")
+    return ["<h2>Where the time goes</h2>", f"<p>{STAGES}</p>", chart]
 
 
 # ---- Markdown --------------------------------------------------------------------------------------------------------
@@ -228,7 +186,6 @@ def as_text_page(measured: Run) -> str:
     parts = [f"# {heading(measured)}", measured.described() + ".", *tables.verdicts(results), _how(measured)]
     for title, head, rows in (
         ("All problems", tables.SUMMARY, tables.summary(results)),
-        ("How near to the machine's ceiling", tables.ROOF, tables.roof_rows(results, measured.calibration)),
         (_others(measured), tables.OTHERS, tables.other_rows(results)),
     ):
         if rows:

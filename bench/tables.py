@@ -16,8 +16,7 @@ SUMMARY = (
 )
 WAYS = ("mode", "method", "first call", "later calls", "middle half", "× fastest", "passes", "J / f", "peak memory")
 OTHERS = ("measured", "by", "median", "middle half", "× fastest")
-FACTS = ("n", "m", "nnz", "flops", "bytes", "passes", "peak_bytes", "j_over_f", "python_seconds", "held_out")
-ROOF = ("problem", "size", "mode", "of the arithmetic", "of the memory traffic")
+FACTS = ("n", "m", "nnz", "bytes", "passes", "peak_bytes", "j_over_f", "python_seconds", "held_out")
 FORCED = ("forward", "reverse")
 
 
@@ -136,8 +135,7 @@ def _number(value: float | None) -> str:
 
 # ---- where the time goes ---------------------------------------------------------------------------------------------
 
-LATER_PARTS = ("function and handling", "sweeps", "scatter")
-PARTS = ("trace", "plan", "rest of the first call", "later call, undivided", *LATER_PARTS)
+PARTS = ("trace", "plan", "rest of the first call", "later call")
 
 
 def stages(results: Sequence[Result], mode: str) -> tuple[float, ...] | None:
@@ -156,21 +154,7 @@ def stages(results: Sequence[Result], mode: str) -> tuple[float, ...] | None:
     once = known.get("trace", 0.0) + known.get("plan", 0.0)
     scale = min(1.0, (cold - later) / once) if once else 1.0
     trace, plan = scale * known.get("trace", 0.0), scale * known.get("plan", 0.0)
-    rest = cold - trace - plan - later
-    divided = later_stages(results, mode)
-    if divided is None:
-        return trace, plan, rest, later, 0.0, 0.0, 0.0
-    return trace, plan, rest, 0.0, *(later / warm.median * part for part in divided)
-
-
-def later_stages(results: Sequence[Result], mode: str) -> tuple[float, ...] | None:
-    """Seconds of each of `LATER_PARTS` in a later call of a mode, None if they were not told apart."""
-    warm = chosen(results, mode)
-    known = {} if warm is None else _known(results, warm)
-    if warm is None or "sweeps" not in known:
-        return None
-    sweeps, scatter = known["sweeps"], known.get("scatter", 0.0)
-    return max(0.0, warm.median - sweeps - scatter), sweeps, scatter
+    return trace, plan, cold - trace - plan - later, later
 
 
 def _known(results: Sequence[Result], warm: Result) -> dict[str, float]:
@@ -181,47 +165,6 @@ def _known(results: Sequence[Result], warm: Result) -> dict[str, float]:
     if isinstance(inner, dict):
         known |= {k: float(v) for k, v in inner.items() if isinstance(v, (int, float))}
     return known
-
-
-# ---- how near to the ceiling -----------------------------------------------------------------------------------------
-
-
-def roof(r: Result, calibration: dict[str, float]) -> tuple[float | None, float | None]:
-    """Which fraction of the machine's arithmetic and of its memory bandwidth a result gets.
-
-    Flops by time, beside the rate at which NumPy multiplies matrices; bytes by time, beside the rate at which it
-    copies. More than 1 is possible for what fits into the caches. The idea is that of S. Williams, A. Waterman and
-    D. Patterson, "Roofline: an insightful visual performance model", 2009.
-    """
-    kind = "float64" if r.extra.get("dtype", "float64") == "float64" else "float32"
-    ceilings = calibration.get(f"gemm_{kind}_flops_per_s"), calibration.get("copy_bytes_per_s")
-    arithmetic, memory = (
-        value / r.median / ceiling if value and ceiling else None
-        for value, ceiling in zip((r.fact("flops"), r.fact("bytes")), ceilings, strict=True)
-    )
-    return arithmetic, memory
-
-
-def roofs(results: Iterable[Result], calibration: dict[str, float]) -> list[tuple[Result, float | None, float | None]]:
-    """Our result in each mode at the largest size of each problem where something is known, with its fractions."""
-    found = []
-    for of_problem in problems(r for r in results if r.in_suite).values():
-        largest = sizes(of_problem)[-1]
-        for mode in OURS:
-            r = chosen([r for r in of_problem if r.size == largest], mode)
-            arithmetic, memory = roof(r, calibration) if r else (None, None)
-            if r and (arithmetic or memory):
-                found.append((r, arithmetic, memory))
-    return found
-
-
-def roof_rows(results: Iterable[Result], calibration: dict[str, float]) -> list[tuple[str, ...]]:
-    """One row per result with a known fraction, under `ROOF`."""
-    return [(r.problem, r.size, r.mode, _percent(a), _percent(m)) for r, a, m in roofs(results, calibration)]
-
-
-def _percent(fraction: float | None) -> str:
-    return DASH if fraction is None else f"{readable(100 * fraction)} %"
 
 
 # ---- in words --------------------------------------------------------------------------------------------------------

@@ -19,7 +19,6 @@ import pytest
 from scipy import sparse
 
 from bench import jacobians, peer_jacobians
-from bench.division import Halves, halves
 from bench.jacobians import MODES, NotHere, Runner
 from bench.measure import median_seconds, peak_bytes
 from bench.problems import PROBLEMS, Problem, Size, label
@@ -98,10 +97,8 @@ def _costs(place: Place, mode: str, method: str, run: Runner, median: float) -> 
     found: dict[str, Any] = {"j_over_f": median / place.function_seconds(mode)}
     found |= jacobians.planned(place.problem, place.values, method)
     if method == "auto":
-        pieces = place.halves()
         stages = jacobians.stages(place.problem, place.values, mode)
-        stages |= {name: share * median for name, share in pieces.shares(run).items()}
-        found |= {"peak_bytes": peak_bytes(run), "stages": stages, "flops": pieces.flops}
+        found |= {"peak_bytes": peak_bytes(run), "stages": stages}
         found |= {"python_seconds": _python_seconds(place, mode)}
     return found
 
@@ -150,7 +147,6 @@ class Place:
         self._peers: dict[str, dict[str, Any]] = {}
         self._long: dict[str, bool] = {}
         self._seconds: dict[str, float] = {}
-        self._halves: Halves | None = None
 
     def prepared(self, mode: str, method: str) -> Runner:
         """A function to time, warmed up."""
@@ -191,12 +187,6 @@ class Place:
             call = jacobians.function(self.problem, self.values, mode)
             self._seconds[mode] = median_seconds(lambda: call(*self.values[: self.problem.sources]))
         return self._seconds[mode]
-
-    def halves(self) -> Halves:
-        """The sweeps and the scatter, whose program is the same in both modes."""
-        if self._halves is None:
-            self._halves = halves(self.problem, self.values)
-        return self._halves
 
 
 @functools.lru_cache(maxsize=1)

@@ -59,9 +59,9 @@ def suite() -> list[dict[str, Any]]:
     """Two problems: one at three sizes with everything known, one with next to nothing known."""
     found = []
     for n in (100, 1000, 10_000):
-        facts = {"peak_bytes": 8 * n, "j_over_f": 3.0, "bytes": 16 * n, "flops": 1000 * n, "passes": 3}
+        facts = {"peak_bytes": 8 * n, "j_over_f": 3.0, "bytes": 16 * n, "passes": 3}
         facts |= {"held_out": n > 1000, "python_seconds": 2.5e-6 * n}
-        stages = {"trace": 1e-6 * n, "plan": 2e-6 * n, "sweeps": 0.5e-6 * n, "scatter": 0.2e-6 * n}
+        stages = {"trace": 1e-6 * n, "plan": 2e-6 * n}
         found += [
             case("band", n, "graph", "auto", 1e-6 * n, stages=stages, **facts),
             case("band", n, "graph", "auto", 6e-6 * n, stage="cold"),

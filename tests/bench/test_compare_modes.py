@@ -94,16 +94,6 @@ def test_lists_of_floats_are_arrays_and_ints_stay_ints() -> None:
     np.testing.assert_allclose(two.result[0], np.diag([1.0, 2.0, 3.0]))
 
 
-def test_a_jacobian_is_cut_into_its_parts() -> None:
-    found = quick(lambda tf, x: x[1:] * x[:-1], X)
-    assert set(found.shares) == {"graph", "tape"}
-    assert all(0 < s < 1 for of in found.shares.values() for s in of.values())
-    assert "of that, sweeps" in str(found) and "of that, scatter" in found._repr_html_()
-    assert quick(lambda tf, x: tf.reduce_sum(x * x), X).shares == {}
-    stages = json.loads(found.to_json())["benchmarks"][1]["extra_info"]["stages"]
-    assert set(stages) == {"trace", "plan", "sweeps", "scatter"}
-
-
 @pytest.mark.parametrize(
     ("error", "message", "fn", "options"),
     [

@@ -8,7 +8,6 @@ import pytest
 from scipy import sparse
 
 from bench import jacobians, peer_jacobians
-from bench.division import halves
 from bench.jacobians import MODES, NotHere
 from bench.problems import PROBLEMS, Problem
 from engine.jacobian import plan_cache as recorded
@@ -55,39 +54,6 @@ def test_what_the_plan_says(name: str) -> None:
     said = jacobians.planned(problem, problem.values(SMALL[name]), "auto")
     assert (set(said) == {"passes", "planned_flops"}) == (problem.kind == "jacobian")
     assert all(number > 0 for number in said.values())
-
-
-@EACH
-def test_a_call_in_two_halves(problem: Problem) -> None:
-    """The sweeps and the scatter together give what the whole gives."""
-    values = problem.values(SMALL[problem.name])
-    pieces = halves(problem, values)
-    found = pieces.calls.get("scatter", pieces.calls["sweeps"])()
-    whole = jacobians.ours(problem, values, "graph")
-    blocks = [b.data if sparse.issparse(b) else b for b in whole()]
-    assert all(np.array_equal(np.ravel(a), np.ravel(b)) for a, b in zip(found, blocks, strict=True))
-    shares = pieces.shares(whole, seconds=0.0)
-    assert (
-        set(shares) == set(pieces.calls) and all(s > 0 for s in shares.values()) and sum(shares.values()) <= 1 + 1e-12
-    )
-
-
-def test_arithmetic_is_counted() -> None:
-    problem = PROBLEMS["bottleneck"]
-    n, k, m = 70, 5, 60
-    product = 2 * n * k * m
-    # its operands are scaled by the slopes of tanh
-    assert product + (n + m) * k <= halves(problem, problem.values((n, k, m))).flops < 1.1 * product
-
-
-def test_arithmetic_is_counted_where_programs_put_it_together() -> None:
-    batch, moments = PROBLEMS["mlp_batch"], PROBLEMS["moments"]
-    rows, n, k, m = 200, 7, 6, 5
-    # the slopes times the products of both matrices; what the tape has computed already is not counted
-    product = 2 * rows * k * n * m
-    assert product <= halves(batch, batch.values((rows, n, k, m))).flops < 1.2 * product
-    # a product and a doubling for each number
-    assert halves(moments, moments.values((1000, 1000))).flops == 2 * 1000 * 1000
 
 
 @EACH
