@@ -32,8 +32,7 @@ engine.derivatives.primitive: | primitive
 engine.runtime.errors | errors
 graph_api.convert: | constant convert_to_tensor custom_gradient grad_pass_through placeholder placeholder_with_default
 graph_api.graphs.defaults: | get_default_session
-graph_api.control_flow.flow: | Assert Print assert_equal assert_greater assert_greater_equal assert_less
- assert_less_equal group no_op py_func with_dependencies
+graph_api.control_flow.flow: | Assert Print group no_op py_func with_dependencies debugging.Assert
 graph_api.control_flow.flow:tuple_ | tuple
 graph_api.function: | function
 graph_api.derivatives.gradients: | gradients
@@ -178,9 +177,8 @@ graph_api.legacy.monitored: | train.* | ChiefSessionCreator MonitoredSession Mon
  SingularMonitoredSession
 graph_api.control_flow.assertions: | is_tensor
 graph_api.control_flow.assertions: | * debugging.* | assert_positive assert_negative assert_non_negative
- assert_non_positive assert_none_equal assert_near assert_rank assert_rank_at_least is_numeric_tensor
-graph_api.control_flow.flow: | debugging.* | assert_equal assert_greater assert_greater_equal assert_less
- assert_less_equal Assert
+ assert_non_positive assert_equal assert_none_equal assert_greater assert_greater_equal assert_less assert_less_equal
+ assert_near assert_rank assert_rank_at_least is_numeric_tensor
 graph_api.numerics: | check_numerics debugging.check_numerics add_check_numerics_ops verify_tensor_all_finite
  debugging.assert_all_finite
 graph_api.legacy.metrics | metrics

@@ -8,30 +8,64 @@ from typing import Any
 import numpy as np
 
 import graph_api as tf
+from engine.core.op import Op
 from engine.core.operands import Operation
 from engine.core.trace import constant_value
+from engine.ops import compare
 from engine.runtime.errors import InvalidArgumentError
 from graph_api.control_flow.flow import assertion, no_op
 from graph_api.graphs.tensor import Tensor
 
 
-def _held(condition: Any, data: Any, text: str, message: str | None, name: str) -> Operation:
+def _held(
+    holds: Callable[..., Any], operands: dict[str, Tensor], text: str, label: str, data: Any, message: str | None,
+    name: str | None,
+) -> Operation:  # fmt: skip
     """The operation; the error at once if the condition is known not to hold."""
     full = f"{message + ' ' if message else ''}{text}"
-    operands = [tf.convert_to_tensor(d) for d in data]
-    known = [constant_value(d) for d in operands]
-    holds = tf.reduce_all(condition(*operands))
-    if all(k is not None for k in known) and not np.all(np.asarray(condition(*known))):
-        shown = " ".join(str(k) for k in known)
-        raise InvalidArgumentError(f"{name}: {full} {shown}")
-    return assertion(holds, operands, full, name)
+    known = {letter: constant_value(x) for letter, x in operands.items()}
+    if all(array is not None for array in known.values()) and not np.all(np.asarray(holds(*known.values()))):
+        shown = "".join([f"\n{letter} ({x.name}) = {known[letter]}" for letter, x in operands.items()])
+        raise InvalidArgumentError(f"{label}: {full}{shown}")
+    return assertion(tf.reduce_all(holds(*operands.values())), data or [*operands.values()], full, name or label)
+
+
+def _pair(x: Any, y: Any) -> dict[str, Tensor]:
+    first = tf.convert_to_tensor(x)
+    return {"x": first, "y": tf.convert_to_tensor(y, dtype_hint=first.dtype)}
+
+
+def _compared(relation: Op, symbol: str, label: str, where: str = "element-wise") -> Callable[..., Operation]:
+    text = f"Condition x {symbol} y did not hold {where}:"
+
+    def check(
+        x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None,
+        name: str | None = None,
+    ) -> Operation:  # fmt: skip
+        return _held(relation, _pair(x, y), text, label, data, message, name)
+
+    check.__name__ = check.__qualname__ = label
+    check.__doc__ = (
+        f"An operation that raises InvalidArgumentError unless ``x {symbol} y`` for all elements when it runs. Where "
+        f"both are known, it is raised while the graph is built."
+    )
+    return check
+
+
+assert_equal = _compared(compare.equal, "==", "assert_equal")
+assert_none_equal = _compared(compare.not_equal, "!=", "assert_none_equal", "for every single element")
+assert_less = _compared(compare.less, "<", "assert_less")
+assert_less_equal = _compared(compare.less_equal, "<=", "assert_less_equal")
+assert_greater = _compared(compare.greater, ">", "assert_greater")
+assert_greater_equal = _compared(compare.greater_equal, ">=", "assert_greater_equal")
 
 
 def _signed(label: str, holds: Callable[[Any], Any], text: str) -> Callable[..., Any]:
     def check(
         x: Any, data: Any = None, summarize: Any = None, message: str | None = None, name: Any = None
     ) -> Operation:
-        return _held(holds, [x], f"Condition {text} did not hold element-wise:", message, name or label)
+        words = f"Condition {text} did not hold element-wise:"
+        return _held(holds, {"x": tf.convert_to_tensor(x)}, words, label, data, message, name)
 
     check.__name__ = check.__qualname__ = label
     check.__doc__ = f"An operation that raises InvalidArgumentError unless ``{text}`` for all elements."
@@ -44,17 +78,6 @@ assert_non_negative = _signed("assert_non_negative", lambda x: x >= 0, "x >= 0")
 assert_non_positive = _signed("assert_non_positive", lambda x: x <= 0, "x <= 0")
 
 
-def assert_none_equal(
-    x: Any, y: Any, data: Any = None, summarize: Any = None, message: str | None = None, name: str | None = None
-) -> Operation:
-    """An operation that raises InvalidArgumentError unless ``x != y`` for all elements."""
-    first = tf.convert_to_tensor(x)
-    second = tf.convert_to_tensor(y, dtype_hint=first.dtype)
-    differ = lambda a, b: np.not_equal(a, b) if isinstance(a, (np.ndarray, np.generic)) else tf.not_equal(a, b)  # noqa: E731
-    text = "Condition x != y did not hold for every single element:"
-    return _held(differ, [first, second], text, message, name or "assert_none_equal")
-
-
 def assert_near(
     x: Any, y: Any, rtol: Any = None, atol: Any = None, data: Any = None, summarize: Any = None,
     message: str | None = None, name: str | None = None,
@@ -63,13 +86,13 @@ def assert_near(
 
     By default both tolerances are ten times the dtype's precision.
     """
-    first = tf.convert_to_tensor(x)
-    second = tf.convert_to_tensor(y, dtype_hint=first.dtype)
-    eps = 10 * np.finfo(first.dtype.numpy).eps if first.dtype.is_floating else 0
-    relative, absolute = (first.dtype.as_numpy_dtype(eps if t is None else t) for t in (rtol, atol))
+    operands = _pair(x, y)
+    dtype = operands["x"].dtype
+    eps = 10 * np.finfo(dtype.numpy).eps if dtype.is_floating else 0
+    relative, absolute = (dtype.as_numpy_dtype(eps if t is None else t) for t in (rtol, atol))
     return _held(
-        lambda a, b: abs(a - b) <= absolute + relative * abs(b), [first, second],
-        "x and y not equal to tolerance", message, name or "assert_near",
+        lambda a, b: abs(a - b) <= absolute + relative * abs(b), operands,
+        "x and y not equal to tolerance", "assert_near", data, message, name,
     )  # fmt: skip
 
 

@@ -17,9 +17,7 @@ from engine.core.dtypes import DType, as_dtype
 from engine.core.kinds import linear, nondifferentiable
 from engine.core.op import Op
 from engine.core.operands import Operand
-from engine.core.trace import constant_value
 from engine.core.value import as_declared
-from engine.ops import compare, reduce
 from engine.ops import shape as shapes
 from engine.runtime.errors import InvalidArgumentError, UnimplementedError, of_users_function
 from graph_api.convert import convert_to_tensor
@@ -162,40 +160,6 @@ def assertion(condition: Any, data: Sequence[Any], message: str, name: str) -> O
     """An operation that raises InvalidArgumentError with a message, and `data`, unless `condition` holds."""
     operands = (condition, *[convert_to_tensor(d) for d in data])
     return get_default_graph().apply_for_effect(assert_op, operands, {"message": message}, name)
-
-
-def _compared(relation: Op, symbol: str, label: str) -> Callable[..., Operation]:
-    def check(
-        x: Any,
-        y: Any,
-        data: Any = None,
-        summarize: int | None = None,
-        message: str | None = None,
-        name: str | None = None,
-    ) -> Operation:
-        a = convert_to_tensor(x)
-        b = convert_to_tensor(y, dtype_hint=a.dtype)
-        holds = reduce.reduce_all(relation(a, b))
-        text = f"{message + ' ' if message else ''}Condition x {symbol} y did not hold element-wise:"
-        known = constant_value(a), constant_value(b)
-        if not any(array is None for array in known) and not np.all(relation(*known)):
-            shown = "".join(f"\n{k} ({v.name}) = {array}" for k, v, array in zip("xy", (a, b), known, strict=True))
-            raise InvalidArgumentError(f"{label}: {text}{shown}")
-        return assertion(holds, data or [a, b], text, name or label)
-
-    check.__name__ = label
-    check.__doc__ = (
-        f"An operation that raises InvalidArgumentError unless ``x {symbol} y`` for all elements when it runs. Where "
-        f"both are known, it is raised while the graph is built."
-    )
-    return check
-
-
-assert_equal = _compared(compare.equal, "==", "assert_equal")
-assert_less = _compared(compare.less, "<", "assert_less")
-assert_less_equal = _compared(compare.less_equal, "<=", "assert_less_equal")
-assert_greater = _compared(compare.greater, ">", "assert_greater")
-assert_greater_equal = _compared(compare.greater_equal, ">=", "assert_greater_equal")
 
 
 # ---- Python functions ------------------------------------------------------------------------------------------------

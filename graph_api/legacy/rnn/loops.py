@@ -16,8 +16,8 @@ from engine.core.nest import Structure
 from engine.core.operands import Operand
 from engine.core.value import dtype_of, shape_of
 from engine.runtime.errors import ShapeError
+from graph_api.control_flow.assertions import assert_equal
 from graph_api.control_flow.control import while_loop
-from graph_api.control_flow.flow import assert_equal
 from graph_api.control_flow.scans import scanned
 from graph_api.control_flow.tensor_array import TensorArray
 from graph_api.convert import convert_to_tensor
