@@ -9,12 +9,19 @@ from typing import Any
 import numpy as np
 
 from dualgrad.extras.testing import Assertions, gpu_device_name, is_built_with_cuda, is_gpu_available, main
+from dualgrad.frontend.seeds import DEFAULT_SEED
 from engine.transforms import check
+from tape_api.random import set_seed
 from tape_api.tensor import convert_to_tensor
 
 
 class TestCase(Assertions):
     """A test case with assertions about tensors and arrays."""
+
+    def setUp(self) -> None:
+        """Start all random numbers anew."""
+        super().setUp()
+        set_seed(DEFAULT_SEED)
 
     @contextmanager
     def session(self, graph: Any = None, config: Any = None, **_: Any) -> Iterator[None]:

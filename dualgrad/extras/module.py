@@ -73,7 +73,7 @@ class Module(Shown):
             raise ValueError(f"{name!r} is not a valid module name: it must be a Python identifier")
         self._name = name or snake_case(type(self).__name__)
         with eager_scopes.name_scope(self._name) as scope:
-            self._scope = scope
+            self._name_scope = scope
 
     @property
     def name(self) -> str:
@@ -83,7 +83,7 @@ class Module(Shown):
     @property
     def name_scope(self) -> eager_scopes.name_scope:
         """The scope that gives variables made in it the module's name as prefix."""
-        return eager_scopes.name_scope(vars(self).get("_scope", f"{self.name}/"))
+        return eager_scopes.name_scope(vars(self).get("_name_scope", f"{self.name}/"))
 
     @staticmethod
     def with_name_scope(method: Callable[..., Any]) -> Callable[..., Any]:

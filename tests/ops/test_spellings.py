@@ -144,6 +144,8 @@ def test_a_test_case_of_a_program(tf: Any) -> None:
                 self.assertAllEqual(tf.constant([1, 2]), [1, 2])
                 self.assertAllInRange(tf.constant([1.0, 2.0]), 1.0, 2.0)
                 self.assertNotAllClose([1.0], [2.0])
+                drawn = tf.random.normal([2], seed=42)
+                self.assertAllClose(drawn, [-0.28077507, -0.1377521])  # TensorFlow's
                 self.assertShapeEqual(np.ones(2), tf.ones(2))
                 self.assertDTypeEqual(np.float32(1), np.float32)
                 with self.assertRaisesWithPredicateMatch(ValueError, "of one kind"):
@@ -157,6 +159,7 @@ def test_a_test_case_of_a_program(tf: Any) -> None:
             with self.cached_session():
                 self.assertAllEqual(tf.constant([[1, 1]]), [1, 1])
 
+    tf.random.normal([2], seed=42)  # begins a sequence, which each test begins again
     result = unittest.TestResult()
     unittest.TestLoader().loadTestsFromTestCase(Case).run(result)
     assert not result.errors
