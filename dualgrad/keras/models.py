@@ -276,7 +276,7 @@ class Sequential(Model):
         said = {"training": training} if self.host.eager and training is not None else {}
         if isinstance(inputs, (list, tuple)) and len(inputs) == 1 and self._tops and not nest.is_nested(self._tops[0]):
             (inputs,) = inputs
-        if self.host.eager and self._stack and isinstance(self._stack[0], InputLayer) and self._tops:
+        if self.host.eager and self._tops and not nest.is_nested(self._tops[0]):
             inputs = _like_input(inputs, self._tops[0])
         inputs = masked(inputs, mask)
         for layer in self._stack:
