@@ -125,6 +125,8 @@ class Variable(InMemory, _Base):  # type: ignore[misc]
         self.trainable = True if trainable is None else bool(trainable)
         self.constraint = checked_constraint(constraint)
         initial = unrecorded(convert_to_tensor, initial_value, dtype)
+        if active.region is not None:
+            initial = active.region.lifted(initial)
         self._dtype: DType = initial.dtype
         self._fits: Shape = normalize_shape(shape) if shape is not None else initial._shape if validate_shape else None
         if not compatible(self._fits, initial._shape):

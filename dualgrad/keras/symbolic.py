@@ -142,7 +142,7 @@ class Symbols(ABC):
 
 
 @contextmanager
-def _apart() -> Iterator[None]:
+def apart() -> Iterator[None]:
     """Inside, operations are not added to the trace of a function that is called with symbols."""
     before = active.tapes, active.instead, active.region
     try:
@@ -180,7 +180,7 @@ class TapeSymbols(Symbols):
         """The layer is applied once, for the shapes; a function that is called with symbols has no part in it."""
         around, _inside.nodes = _inside.nodes, []
         try:
-            with paused(), _apart():
+            with paused(), apart():
                 outputs = nest.map_structure(_without_source, result())
             # what nobody asks for goes at once, and with it what it holds of the values of variables
             for node in _inside.nodes:

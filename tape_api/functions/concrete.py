@@ -113,12 +113,12 @@ class ConcreteFunction(Signature):
     @property
     def output_shapes(self) -> Any:
         """The shapes of what it returns, in its structure."""
-        return nest.map_structure(lambda x: x.shape, self.structured_outputs)
+        return nest.map_structure(lambda x: getattr(x, "shape", None), self.structured_outputs)
 
     @property
     def output_dtypes(self) -> Any:
         """The dtypes of what it returns, in its structure."""
-        return nest.map_structure(lambda x: x.dtype, self.structured_outputs)
+        return nest.map_structure(lambda x: getattr(x, "dtype", None), self.structured_outputs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call it with tensors, in the order of the Python function's parameters, or by their names.
@@ -146,12 +146,17 @@ class ConcreteFunction(Signature):
 
     def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The arguments by name: those of the Python function, or its tensors alone."""
-        bound = self._bound.arguments
+        bound, parameters = self._bound.arguments, self._parameters.parameters
         names = [name for name in bound if name != "self"]
+        several = {name for name in names if parameters[name].kind is inspect.Parameter.VAR_POSITIONAL}
+        names = [place for name in names for place in [name] * (len(bound[name]) if name in several else 1)]
         tensors = [n for n in names if any(isinstance(x, TensorSpec) for x in nest.flatten(bound[n]))]
         if len(args) > len(names):
             raise TypeError(f"{self.name}: takes {len(tensors)} tensors, got {len(args)}")
-        return {**dict(zip(tensors if len(args) <= len(tensors) else names, args, strict=False)), **kwargs}
+        given: dict[str, Any] = {}
+        for name, x in zip(tensors if len(args) <= len(tensors) else names, args, strict=False):
+            given[name] = (*given.get(name, ()), x) if name in several else x
+        return {**given, **kwargs}
 
     def _fitted(self, name: str, value: Any, wanted: Any) -> Any:
         if not any(isinstance(x, TensorSpec) for x in nest.flatten(wanted)):

@@ -21,6 +21,7 @@ from dualgrad.frontend.flow.contexts import Contexts
 from dualgrad.frontend.flow.host import FlowHost
 from dualgrad.frontend.flow.places import user_line
 from dualgrad.frontend.flow.stacked_array import StackedArray
+from dualgrad.keras.symbolic import apart
 from engine.closed.call_record import Untraceable
 from engine.compiler.ir.instruction import is_stateful
 from engine.core import nest
@@ -368,6 +369,16 @@ class FlowTrace(Contexts):
         of = self.instantiated(self.needed_for(map(innermost, wanted)))
         values = [within(x, of[id(innermost(x))]) if isinstance(innermost(x), Symbol) else x for x in wanted]
         return nest.pack_sequence_as(result, [arrays[i].holding(x) if i in arrays else x for i, x in enumerate(values)])
+
+    def lifted(self, x: Any) -> Any:
+        """The value of a tensor that depends on no argument: what a variable starts with."""
+        if not isinstance(x, Symbol):
+            return x
+        nodes = needed_nodes(self.nodes, [x])
+        if any(n.op is placeholder and id(n.outputs[0]) not in self._outside for n in nodes):
+            raise InvalidArgumentError("Variable: argument `initial_value` depends on an argument of the function")
+        with apart():
+            return self.instantiated(nodes)[id(x)]
 
     def forget(self) -> None:
         """Let go of what came from outside: a program may keep a symbol, which keeps the trace."""

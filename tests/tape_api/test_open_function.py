@@ -223,3 +223,20 @@ def test_a_model_may_be_built_in_the_first_call() -> None:
     for size in (2, 5):
         assert gradient(tf.ones([size, 3])).shape == (size, 3)
     assert len(model.trainable_variables) == 4 and "runs as a program" in str(gradient.explain())
+
+
+def test_a_variable_starts_with_what_is_drawn_where_symbols_are_given() -> None:
+    tf.random.set_seed(5)
+    made: list[Any] = []
+
+    def apply(*args: Any) -> Any:
+        if not made:
+            made.append(tf.Variable(tf.random.normal([args[0].shape[1], 2], seed=7)))
+        return tf.nn.dropout(args[0] @ made[0], args[1], seed=3), None
+
+    concrete = tf.function(apply).get_concrete_function(tf.TensorSpec([None, 3]), tf.TensorSpec([]))
+    assert concrete.output_shapes == (tf.TensorShape([None, 2]), None)
+    # TensorFlow's numbers, of the variable and of the first two calls
+    np.testing.assert_allclose(made[0][0], [-0.87252676, -0.920335], rtol=1e-6)
+    for row in ([0.0, -5.9535894], [-0.4011463, -5.9535894]):
+        np.testing.assert_allclose(concrete(tf.ones([2, 3]), 0.5)[0][0], row, rtol=1e-6)
