@@ -126,7 +126,7 @@ class Variable(InMemory, _Base):  # type: ignore[misc]
         self.constraint = checked_constraint(constraint)
         initial = unrecorded(convert_to_tensor, initial_value, dtype)
         if active.region is not None:
-            initial = active.region.lifted(initial)
+            initial = active.region.computed_at_once(initial)
         self._dtype: DType = initial.dtype
         self._fits: Shape = normalize_shape(shape) if shape is not None else initial._shape if validate_shape else None
         if not compatible(self._fits, initial._shape):

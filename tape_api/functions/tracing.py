@@ -370,7 +370,7 @@ class FlowTrace(Contexts):
         values = [within(x, of[id(innermost(x))]) if isinstance(innermost(x), Symbol) else x for x in wanted]
         return nest.pack_sequence_as(result, [arrays[i].holding(x) if i in arrays else x for i, x in enumerate(values)])
 
-    def lifted(self, x: Any) -> Any:
+    def computed_at_once(self, x: Any) -> Any:
         """The value of a tensor that depends on no argument: what a variable starts with."""
         if not isinstance(x, Symbol):
             return x
