@@ -22,6 +22,7 @@ from engine.jacobian.execution.plan_programs import compiled_jacobian
 from engine.jacobian.planning.plan import Options, Plan, fingerprint, plan_for, plans_kept
 from engine.jacobian.structure.path import Path
 from engine.runtime.cache import Cache
+from engine.runtime.collector import uncollected
 from engine.runtime.lazy_scipy import Later
 
 parallel = Later("engine.jacobian.execution.parallel", modules=False)
@@ -62,7 +63,7 @@ def compiled_for(
     changing = key is not None and len(known) >= _VARIANTS
     # indices that change again and again follow from the data: the plan must not depend on them
     path = Path(nodes, sources, targets, known=_nothing if changing else None)
-    made = make(path, options, sparsity)
+    made = uncollected(make, path, options, sparsity)
     made.program  # noqa: B018 - made before it is copied
     counters["compiled"] += 1
     if key is not None:

@@ -39,6 +39,7 @@ from engine.jacobian.views.results import (
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.indexed_slices import IndexedSlices
 from engine.ops.shape import reshape
+from engine.runtime.collector import uncollected
 from engine.runtime.errors import InvalidArgumentError
 from engine.transforms.symbolic import ancestors, as_list
 from engine.transforms.symbolic import gradients as symbolic_gradients
@@ -118,7 +119,7 @@ def jacobian(
                 path = _path(ys, sources, stop_gradients)
                 return _finished(path, options, pattern, ys, sources, format, policy, executor)
 
-            blocks = by_parts(targets, sources, blocks_of)
+            blocks = uncollected(by_parts, targets, sources, blocks_of)
     return nest.pack_sequence_as(ys, [nest.pack_sequence_as(xs, row) for row in blocks])
 
 
@@ -180,7 +181,7 @@ def batch_jacobian(y: Any, x: Any, name: str = "batch_jacobian", *, mode: Mode =
                 return [[_in_graph(np.zeros(full, dtype_of(source).numpy), target)]]
             return [[_in_graph(batch_jacobian_of(path, mode) if is_known(path) else deferred_rows(path, mode), target)]]
 
-        return by_parts([target], [source], rows_of)[0][0]
+        return uncollected(by_parts, [target], [source], rows_of)[0][0]
 
 
 def hessian(
@@ -207,7 +208,7 @@ def hessian(
         _, sources = _ends([y], xs, "hessian")
         require_differentiable("hessian", sources)
         require_real("hessian", sources)
-        path = _hessian_path([y], sources)
+        path = uncollected(_hessian_path, [y], sources)
         if format == "operator":
             if len(sources) != 1:
                 raise InvalidArgumentError(f"hessian: the format 'operator' needs one x; got {len(sources)}")
@@ -215,7 +216,7 @@ def hessian(
 
             rows: Any = [[symbolic_operator(path, symmetric=True)]]
         else:
-            rows = _finished(path, options, None, sources, sources, format, UnconnectedGradients.ZERO)
+            rows = uncollected(_finished, path, options, None, sources, sources, format, UnconnectedGradients.ZERO)
     return nest.pack_sequence_as(xs, [nest.pack_sequence_as(xs, row) for row in rows])
 
 
@@ -251,8 +252,8 @@ def hessians(
                 continue
             _, (source,) = _ends([], [x], "hessians")
             require_real("hessians", [source])
-            path = _hessian_path(as_list(ys), [source])
-            blocks = _finished(path, options, None, [source], [source], "dense", UnconnectedGradients.ZERO)
+            path = uncollected(_hessian_path, as_list(ys), [source])
+            blocks = uncollected(_finished, path, options, None, [source], [source], "dense", UnconnectedGradients.ZERO)
             matrices.append(blocks[0][0])
         return matrices
 
@@ -274,11 +275,13 @@ def hessian_diag(y: Any, xs: Any, name: str = "hessian_diag") -> Operand | list[
             _, (source,) = _ends([y], [x], "hessian_diag")
             require_differentiable("hessian_diag", [source])
             require_real("hessian_diag", [source])
-            path = _hessian_path([y], [source])
+            path = uncollected(_hessian_path, [y], [source])
             if not is_known(path):
                 diagonals.append(deferred_diagonal(path, options))
                 continue
-            ((matrix,),) = _finished(path, options, None, [source], [source], "csr", UnconnectedGradients.ZERO)
+            ((matrix,),) = uncollected(
+                _finished, path, options, None, [source], [source], "csr", UnconnectedGradients.ZERO
+            )
             diagonals.append(reshape(matrix.diagonal(), known_shape(source, "hessian_diag")))
     return nest.pack_sequence_as(xs, [_in_graph(d, y) for d in diagonals])
 
