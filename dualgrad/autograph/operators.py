@@ -400,7 +400,7 @@ class Operators:
         before = self.host.recorded()
         body(numbers[0])
         left, values = numbers[1:], state.get()
-        if (self.host.recorded() - before) * len(left) < _MANY or not all(isinstance(x, Value) for x in values):
+        if (self.host.recorded() - before) * len(left) < _MANY or {isinstance(x, Value) for x in values} != {True}:
             return left
         loop = _Loop(self.host, state, values, where)
 

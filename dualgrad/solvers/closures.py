@@ -32,6 +32,7 @@ from engine.ops.lift import opened_array
 from engine.ops.shape import reshape
 from engine.runtime.cache import Cache
 from engine.runtime.errors import (
+    DTypeError,
     InvalidArgumentError,
     OperatorNotAllowedInGraphError,
     ShapeError,
@@ -108,7 +109,7 @@ class Closure:
     close: Callable[[Sequence[Any]], Any]
 
 
-def closure(function: Callable[..., Any], avals: Sequence[Aval], name: str, dtype: DType | None = None) -> Closure:
+def closure(function: Callable[..., Any], avals: Sequence[Aval], name: str, dtype: DType) -> Closure:
     """Close a function.
 
     Parameters
@@ -119,7 +120,7 @@ def closure(function: Callable[..., Any], avals: Sequence[Aval], name: str, dtyp
         Of its arguments.
     name : str
         Of the solver, for errors.
-    dtype : DType, optional
+    dtype : DType
         Of results that are given as numbers or arrays, and that other real results are cast to.
     """
     with batch_level() as level:
@@ -135,11 +136,13 @@ def closure(function: Callable[..., Any], avals: Sequence[Aval], name: str, dtyp
                 f"place of float, math and .numpy(). ({error})"
             ) from error
         results = []
-        for y in leaves:
-            if not isinstance(y, Value):
-                y = as_value(y, dtype)
-            if dtype is not None and dtype_of(y) is not dtype and not dtype_of(y).is_complex:
-                y = cast(y, dtype)
+        for leaf in leaves:
+            y = as_value(leaf, dtype)
+            if dtype_of(y).is_complex:
+                raise DTypeError(
+                    f"{name}: the function must give real numbers, got {dtype_of(y).name}; give real and imaginary "
+                    f"parts as numbers of their own"
+                )
             results.append(trace.operand(y))
         if not results:
             raise InvalidArgumentError(f"{name}: the function must give tensors; got None. Does it lack a return?")
@@ -275,7 +278,8 @@ def as_value(x: Any, dtype: DType | None = None) -> Any:
     x = x.read_value() if isinstance(x, Variable) else opened_array(x)
     if not isinstance(x, Value):
         array = numbers_of(x)
-        return EagerTensor(array if dtype is None else array.astype(dtype.numpy, copy=False))
+        keeps = dtype is None or array.dtype.kind == "c"
+        return EagerTensor(array if keeps else array.astype(dtype.numpy, copy=False))
     if dtype is not None and dtype_of(x) is not dtype and not dtype_of(x).is_complex:
         return cast(x, dtype)
     return x

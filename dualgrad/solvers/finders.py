@@ -16,7 +16,8 @@ import scipy.optimize
 from dualgrad.adapters.scipy import DENSE, PRODUCTS, WITHOUT
 from dualgrad.solvers.implicit_op import derivative_in_x
 from dualgrad.solvers.matrices import compiled_blocks
-from engine.closed.function import ClosedFunction
+from engine.closed.function import ClosedFunction, build, plain
+from engine.ops.creation import ones_like
 from engine.runtime.errors import ConvergenceError
 
 _POLISHED = 300
@@ -86,28 +87,60 @@ def root(
     return _checked("root", found, residual, guess, params)
 
 
-def root_scalar(residual: ClosedFunction, guess: np.ndarray, params: Arrays, **options: Any) -> np.ndarray:
+def _slope(closed: ClosedFunction) -> ClosedFunction:
+    """The derivative of a function that takes each number by itself, as such a function."""
+    avals = [plain(p.aval) for p in closed.parameters]
+
+    def function(body: Any, values: Sequence[Any]) -> list[Any]:
+        return derivative_in_x(closed).inline(body, [ones_like(values[0]), *values])
+
+    return closed.derived("slope", lambda: build(avals, function))
+
+
+def _slopes(residual: ClosedFunction, guess: np.ndarray, params: Arrays, number: int) -> dict[str, Any]:
+    """As many derivatives as Newton's method (1) or Halley's (2) takes, as SciPy names them."""
+    made = [_slope(residual), _slope(_slope(residual))][:number] if number else []
+    return {f"fprime{i or ''}": function_of(f, guess, params) for i, f in zip((0, 2), made, strict=False)}
+
+
+def root_scalar(
+    residual: ClosedFunction, guess: np.ndarray, params: Arrays, slopes: int = 0, **options: Any
+) -> np.ndarray:
     """`scipy.optimize.root_scalar`."""
-    value, matrix = function_of(residual, guess, params), matrix_function(residual, guess, params)
-    if options.get("bracket") is None and options.get("method") in (None, "newton", "halley"):
-        options |= {"method": "newton", "fprime": lambda x: matrix(x).item()}
+    functions = {"f": function_of(residual, guess, params), **_slopes(residual, guess, params, slopes)}
+    items: dict[str, Any] = {k: lambda x, f=f: f(x).item() for k, f in functions.items()}
     try:
-        found = scipy.optimize.root_scalar(lambda x: value(x).item(), x0=float(guess[0]), **options)
+        found = scipy.optimize.root_scalar(x0=float(guess[0]), **items, **options)
     except (ValueError, RuntimeError) as error:
         raise ConvergenceError(f"root_scalar: {error}") from error
     found.x, found.success, found.message = np.asarray([found.root]), found.converged, found.flag
     return _checked("root_scalar", found, residual, guess, params)
 
 
+def newton(residual: ClosedFunction, guess: np.ndarray, params: Arrays, slopes: int = 0, **options: Any) -> np.ndarray:
+    """`scipy.optimize.newton`, which goes by secants without a derivative."""
+    options |= {"full_output": True, **_slopes(residual, guess, params, slopes)}
+    return _iterated("newton", function_of(residual, guess, params), residual, guess, params, options)
+
+
 def fixed_point(residual: ClosedFunction, guess: np.ndarray, params: Arrays, **options: Any) -> np.ndarray:
     """`scipy.optimize.fixed_point`, of ``residual = f(x) - x``."""
     value = function_of(residual, guess, params)
+    return _iterated("fixed_point", lambda x: value(x) + x, residual, guess, params, options)
+
+
+def _iterated(
+    name: str, f: Any, residual: ClosedFunction, guess: np.ndarray, params: Arrays, options: dict[str, Any]
+) -> np.ndarray:
+    """What one of SciPy's functions finds for `f` that raise, or say of arrays which elements they found."""
     try:
-        found = scipy.optimize.fixed_point(lambda x: value(x) + x, guess, **options)
+        found = getattr(scipy.optimize, name)(f, guess, **options)
     except RuntimeError as error:
-        raise ConvergenceError(f"fixed_point: {error}") from error
-    result = scipy.optimize.OptimizeResult(x=found, success=True, message="")
-    return _checked("fixed_point", result, residual, guess, params)
+        raise ConvergenceError(f"{name}: {error}") from error
+    x, done = found[:2] if "full_output" in options else (found, True)
+    success = bool(np.all(getattr(done, "converged", done)))
+    result = scipy.optimize.OptimizeResult(x=x, success=success, message="It failed to converge.")
+    return _checked(name, result, residual, guess, params)
 
 
 def minimize(

@@ -205,15 +205,37 @@ def _piece(
     if limit is not None and is_seen:
         kept = Trajectory(options["method"], limit // (pieces * (len(stages.counts) - 1)), limit)
         options["method"] = kept.solver
-    found = solve_ivp(fun, (t0, t1), x, t_eval=wanted[order], dense_output=is_seen and kept is None, **options)
-    if found.status < 0:
-        raise ConvergenceError(f"solve_ivp: {found.message} It stopped between t = {t0} and {t1}")
+    found = solved(fun, (t0, t1), x, t_eval=wanted[order], dense_output=is_seen and kept is None, **options)
     values_at = found.y[:, order]
     for i, j in zip(knots[1:], place[1:], strict=True):
         _store(outs, own, stage, i, values_at[:, j])
     if is_seen:
         stage.pieces.append((min(t0, t1), max(t0, t1), found.sol if kept is None else kept.solution(t1)))
     return values_at[:, place[-1]]
+
+
+def solved(fun: Callable[..., np.ndarray], span: Sequence[float], x: np.ndarray, **options: Any) -> Any:
+    """What SciPy's `solve_ivp` gives; raises if it gives up, and where it never would: NaN at the start has no step."""
+    begun = False
+
+    def failed(why: str) -> ConvergenceError:
+        return ConvergenceError(f"solve_ivp: {why} It stopped between t = {span[0]} and {span[1]}")
+
+    def watched(t: float, x: np.ndarray) -> np.ndarray:
+        nonlocal begun
+        slope = fun(t, x)
+        if not (begun or np.isfinite(slope).all()):
+            raise failed("The slope is not finite at the start.")
+        begun = True
+        return slope
+
+    try:
+        found = solve_ivp(watched, span, x, **options)
+    except ValueError as error:
+        raise failed(str(error)) from error
+    if found.status < 0 or np.isnan(found.y).any():
+        raise failed(found.message if found.status < 0 else "The state became NaN.")
+    return found
 
 
 def _abstract(times: Aval, *operands: Aval, bodies: Sequence[ClosedFunction], stages: Stages) -> tuple[Aval, ...]:

@@ -197,18 +197,24 @@ def root_scalar(
         raise InvalidArgumentError("root_scalar: give `bracket` or `x0`")
     packed = Packed(start, "root_scalar: argument `x0`")
     made = _closed("root_scalar", f, packed, args, 1)
-    how = {"xtol": xtol, "rtol": rtol, "maxiter": maxiter, "options": options}
-    find = _by(finders.root_scalar, method=method, bracket=ends, x1=x1, **how)
+    how = {"xtol": xtol, "rtol": rtol, "maxiter": maxiter, "options": options, "x1": x1}
+    by_newton = method in ("newton", "halley") or (method is None and ends is None and (fprime or x1 is None))
+    slopes = 2 if method == "halley" or (method is None and fprime and fprime2) else 1
+    find = _by(finders.root_scalar, method=method, bracket=ends, slopes=slopes if by_newton else 0, **how)
     x = packed.unpacked(_found(packed, made.captured, made.closed, find, "dense"))
     return scipy.optimize.RootResults(root=x, iterations=None, function_calls=None, flag=0, method=method)
 
 
 def newton(
-    func: Callable[..., Any], x0: Any, fprime: Any = None, args: Any = (), tol: float = 1.48e-8, **ignored: Any
+    func: Callable[..., Any], x0: Any, fprime: Any = None, args: Any = (), tol: float = 1.48e-8, **options: Any
 ) -> Any:
     """A root by `scipy.optimize.newton`, of one number or, element by element, of an array; see `root`."""
-    _only("newton", ignored, "maxiter fprime2 x1 rtol full_output disp")
-    return root(func, x0, args, tol=tol).x
+    _only("newton", options, "maxiter fprime2 x1 rtol full_output disp")
+    packed = Packed(x0, "newton: argument `x0`")
+    made = _closed("newton", func, packed, args, packed.size)
+    slopes = 0 if fprime is None else 1 if options.get("fprime2") is None else 2
+    find = _by(finders.newton, slopes=slopes, tol=tol, **{k: options.get(k) for k in ("maxiter", "x1", "rtol")})
+    return packed.unpacked(_found(packed, made.captured, made.closed, find, None))
 
 
 def brentq(

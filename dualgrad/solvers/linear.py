@@ -18,9 +18,11 @@ from dualgrad.solvers.closures import Packed, as_value, closure
 from dualgrad.solvers.linear_op import linear_solve_op
 from engine.core.eager import EagerTensor
 from engine.core.trace import constant_value
+from engine.core.value import shape_of
 from engine.numpy_api.sparse_values import SparseValues
 from engine.ops.gather import gather
 from engine.ops.segment import unsorted_segment_sum
+from engine.ops.shape import reshape
 from engine.ops.slicing import getitem
 from engine.runtime.errors import ConvergenceError, InvalidArgumentError
 
@@ -89,7 +91,12 @@ def _product(A: Any, name: str) -> Callable[[Any], Any]:
         matrix = as_value(A)
         return lambda v: np.matmul(matrix, v)
     rows, columns = getitem(as_value(indices), (..., 0)), getitem(as_value(indices), (..., 1))
-    return lambda v: unsorted_segment_sum(values * gather(v, columns), rows, n)
+
+    def product(v: Any) -> Any:
+        scale = reshape(values, [-1, *[1] * (len(shape_of(v)) - 1)])
+        return unsorted_segment_sum(scale * gather(v, columns), rows, n)
+
+    return product
 
 
 def _solution(name: str, A: Any, b: Any, how: Any) -> Any:
@@ -110,11 +117,11 @@ def spsolve(A: Any, b: Any) -> Any:
     ----------
     A : SparseTensor, scipy.sparse matrix (also one made of a tensor), tensor of shape (n, n), or callable
         With a callable, ``v -> A v``, the pattern is found, and the matrix by few products.
-    b : vector, shape (n,)
+    b : vector, shape (n,), or matrix, shape (n, k)
 
     Returns
     -------
-    tensor, shape (n,)
+    tensor of the shape of `b`
 
     Examples
     --------

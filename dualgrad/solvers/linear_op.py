@@ -39,7 +39,7 @@ def _kernel(rhs: Any, *params: Any, product: ClosedFunction, how: Any) -> np.nda
         return np.asarray(product.run(np.asarray(v, rhs.dtype).reshape(rhs.shape), *params)[0])
 
     if how == "sparse":
-        found = splu(sparse_matrix(product, rhs, params).tocsc()).solve(np.asarray(rhs, np.float64))
+        found = splu(sparse_matrix(product, rhs, params).tocsc().astype(np.float64)).solve(np.asarray(rhs, np.float64))
     else:
         found = how(multiply, np.asarray(rhs))
     found = np.asarray(found, rhs.dtype).reshape(rhs.shape)

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.integrate
 import scipy.optimize
 
 from dualgrad.solvers.closures import Packed, as_floating, as_value, closure, static_shape
-from dualgrad.solvers.flow_op import Stages, flow_op
+from dualgrad.solvers.flow_op import Stages, flow_op, solved
 from dualgrad.solvers.implicit import root
 from dualgrad.solvers.trajectories import Limit
 from engine.control.checkpoints import limited
@@ -148,13 +147,13 @@ def solve_ivp(
     found.message = "The solver successfully reached the end of the integration interval."
     plain: Any = None
     if t_eval is None or events is not None:
-        plain = _in_numpy(flow, (start, end), method, events, args, options, name)
+        plain = _in_numpy(flow, (start, end), t_eval, events, args, {"method": method, **options}, name)
         if events is not None:
             _events(found, plain, flow, start, events, args)
     if t_eval is None:
         times = concat([reshape(start, [1]), EagerTensor(np.asarray(plain.t[1:-1], dtype.numpy)), reshape(end, [1])], 0)
         if found.status == 1:
-            times = concat([times[:-1], reshape(_last_event(found), [1])], 0)
+            times = concat([times[:-1], reshape(_last_event(found, start), [1])], 0)
     else:
         times = as_floating(t_eval, f"{name}: argument `t_eval`")
         _check_inside(times, start, end)
@@ -206,7 +205,7 @@ def _check_inside(times: Any, start: Any, end: Any) -> None:
 
 
 def _in_numpy(
-    flow: _Flow, span: Sequence[Any], method: str, events: Any, args: Sequence[Any], options: dict[str, Any], name: str
+    flow: _Flow, span: Sequence[Any], t_eval: Any, events: Any, args: Sequence[Any], options: dict[str, Any], name: str
 ) -> Any:
     """SciPy's own solution, whose steps and events tell where to solve."""
     captured = [_array_of(x, name, "what `fun` uses") for x in flow._made.captured]
@@ -232,8 +231,9 @@ def _in_numpy(
     times = [float(_array_of(t, name, "`t_span`")) for t in span]
     y0 = np.asarray(_array_of(flow.packed.vector, name, "`y0`"), np.float64)
     listed = None if events is None else [asked(e) for e in ([events] if callable(events) else events)]
-    options = {**options, "max_bytes": None}
-    return scipy.integrate.solve_ivp(slope, times, y0, events=listed, **_options(name, method, options))
+    at = None if t_eval is None else _array_of(as_value(t_eval), name, "`t_eval`")
+    known = _options(name, options["method"], {k: v for k, v in options.items() if k not in ("method", "max_bytes")})
+    return solved(slope, times, y0, t_eval=at, events=listed, **known)
 
 
 def _events(found: Any, plain: Any, flow: _Flow, start: Any, events: Any, args: Sequence[Any]) -> None:
@@ -259,10 +259,10 @@ def _events(found: Any, plain: Any, flow: _Flow, start: Any, events: Any, args: 
     found.status, found.message = plain.status, plain.message
 
 
-def _last_event(found: Any) -> Any:
-    """The time of the terminal event: the last of all."""
+def _last_event(found: Any, start: Any) -> Any:
+    """The time of the terminal event: of all that farthest from the start."""
     last = [t[-1] for t in found.t_events if shape_of(t) != (0,)]
-    return max(last, key=lambda t: float(t._array))
+    return max(last, key=lambda t: abs(float(t._array - start._array)))
 
 
 def odeint(

@@ -83,6 +83,24 @@ def test_scalar_roots_by_all_their_names() -> None:
         np.testing.assert_allclose([np.asarray(x).item() for x in found], wanted, rtol=1e-9, err_msg=name)
 
 
+@pytest.mark.filterwarnings("ignore:.*failed to converge")
+def test_newton_finds_the_root_that_scipy_finds() -> None:
+    slopes = {"fprime": lambda x: -np.sin(x), "fprime2": lambda x: -np.cos(x)}
+    for kind in range(3):
+        given = dict([*slopes.items()][:kind])
+        for x0 in (0.1, 2.9, np.array([0.3, 1.6, 7.0])):
+            ours, theirs = [m.newton(f, x0, **given) for m, f in ((optimize, tf.cos), (scipy.optimize, np.cos))]
+            np.testing.assert_allclose(ours, theirs, 1e-7)
+            if np.ndim(x0) == 0:
+                given |= {} if kind else {"x1": x0 + 1.0}
+                ours, theirs = [
+                    m.root_scalar(f, x0=x0, **given) for m, f in ((optimize, tf.cos), (scipy.optimize, np.cos))
+                ]
+                np.testing.assert_allclose(ours.root, theirs.root, 1e-7)
+    with pytest.raises(tf.errors.ConvergenceError, match="newton: no solution"):
+        optimize.newton(lambda x: x**2 + np.array([-1.0, 1.0]), np.ones(2) * 0.8)
+
+
 def test_structures_of_unknowns() -> None:
     def equations(x: Any, a: Any) -> Any:
         return [x["p"] + x["q"] - a, x["p"] - x["q"] ** 2]
@@ -203,6 +221,11 @@ def test_no_solution_no_derivative() -> None:
         optimize.root(lambda x: x[:1], [1.0, 2.0])
     with pytest.raises(ValueError, match="must be real"):
         optimize.root(lambda x: x, np.array([1j]))
+    quad = tf.experimental.scipy.integrate.quad
+    for solve in (lambda f: optimize.root(f, 1.0), lambda f: quad(f, 0.0, 1.0), lambda f: linalg.cg(f, 1.0)):
+        for number in (1j, tf.constant(1j, tf.complex128)):
+            with pytest.raises(TypeError, match="must give real numbers, got complex128"):
+                solve(lambda x: np.multiply(number, tf.cast(x, tf.complex128)))  # noqa: B023
 
 
 # ---- linear equations ------------------------------------------------------------------------------------------------
@@ -256,6 +279,10 @@ def test_linear_equations_with_the_matrix() -> None:
         return scipy.sparse.linalg.spsolve(scipy.sparse.csr_array((values, tuple(i.T)), (N, N)), RHS)
 
     np.testing.assert_allclose(linalg.spsolve(a, RHS), theirs(values))
+    several = np.stack([RHS, RHS[::-1]], 1)
+    np.testing.assert_allclose(linalg.spsolve(a, several), np.linalg.solve(a.toarray(), several))
+    single = linalg.spsolve(tf.SparseTensor(i, tf.constant(values, tf.float32), [N, N]), RHS.astype(np.float32))
+    np.testing.assert_allclose(single, theirs(values), 1e-5)
     np.testing.assert_allclose(T.jacrev(lambda b: linalg.spsolve(a, b))(RHS), np.linalg.inv(a.toarray()), atol=1e-12)
     np.testing.assert_allclose(T.jacrev(solution)(values), differences(theirs, values), atol=1e-6)
     made = lambda v: scipy.sparse.linalg.spsolve(scipy.sparse.csr_array((v, tuple(i.T)), (N, N)), RHS)  # noqa: E731

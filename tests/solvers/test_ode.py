@@ -134,6 +134,28 @@ def test_events_are_implicit_functions() -> None:
     assert np.isclose(T.grad(T.grad(squared))(10.0), 8 / 9.81**2)
 
 
+@pytest.mark.parametrize("span", [(0.0, 3.0), (3.0, 0.0)])
+def test_events_end_a_solution_where_scipy_ends_it(span: tuple[float, float]) -> None:
+    last, passed = [lambda t, y, level=level: y[0] - level for level in (1.6, 1.3)]
+    last.terminal = True  # type: ignore[attr-defined]
+    asked = span, [1.0 if span[0] == 0.0 else 2.5]
+    for times in (np.linspace(*span, 40), np.linspace(*span, 4), None):
+        for events in (last, [last, passed], [passed, last]):
+            how = {"t_eval": times, "events": events, **CLOSE}
+            found, theirs = [f(lambda t, y: 0.5 * y, *asked, **how) for f in (solve_ivp, scipy.integrate.solve_ivp)]
+            np.testing.assert_allclose(found.t, theirs.t, 1e-6)
+            np.testing.assert_allclose(found.y, theirs.y, 1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:lsoda")
+@pytest.mark.parametrize("method", ["RK45", "BDF", "LSODA"])
+def test_a_slope_that_is_no_number_has_no_solution(method: str) -> None:
+    for slope in (lambda t, y: y * np.nan, lambda t, y: np.where(t < 0.5, y, np.nan)):
+        for events in (None, lambda t, y: y[0] - 9.0):
+            with pytest.raises(tf.errors.ConvergenceError, match=r"solve_ivp: .* between t = 0\.0"):
+                solve_ivp(slope, (0.0, 2.0), [1.0], method, [2.0], events=events)
+
+
 def test_graphs() -> None:
     with graph_api.Graph().as_default(), graph_api.Session() as session:
         rate = graph_api.placeholder(graph_api.float64, [])
