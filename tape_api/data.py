@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from operator import attrgetter
+from contextlib import nullcontext
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,13 +20,13 @@ from dualgrad.data.dataset import (
 )
 from dualgrad.data.rowwise import Rowwise
 from dualgrad.data.stage import Environment, Lasting, Stage, Stream
-from dualgrad.data.structure import Spec, flat, mapped, packed
+from dualgrad.data.structure import Spec, avals, flat, mapped, packed
 from engine.core.arguments import as_int
 from engine.core.aval import Aval
 from engine.core.detach import effect
 from engine.core.eager import EagerTensor
 from engine.core.nest import Structure
-from engine.core.tape import paused
+from engine.core.tape import active, paused
 from engine.core.trace import Symbol
 from engine.core.value import Value
 from engine.runtime.errors import (
@@ -68,7 +68,7 @@ class _Function(Rowwise):
 
     def _called(self, leaves: list[Any], ended: type[OpError] = InvalidArgumentError) -> Structure[Any]:
         with of_users_function("a data set's function", ended):
-            result = self._fn(*self._dataset._arguments(leaves, self._source.spec, self._before, attrgetter("_array")))
+            result = self._fn(*self._dataset._arguments(leaves, self._source.spec, self._before, _contents))
         if result is None:
             raise TypeError("a data set's function must return tensors, got None")
         return tuple(result) if isinstance(result, list) else result
@@ -121,12 +121,14 @@ class _Function(Rowwise):
     def _on_symbols(self, source: Stage) -> Spec | None:
         """The spec of the function's results for symbols; None if it does not work on symbols."""
         spec = source.spec if self._before is None else (self._before, source.spec)
-        trace = FlowTrace()
+        around: Any = active.region
+        is_inside = getattr(around, "for_specs", False)  # of a function whose results are data sets
+        trace = around if is_inside else FlowTrace()
         trace.for_specs = True
         try:
             # what it assigns to variables is not assigned
-            with paused(), trace.capturing():
-                return self._spec_of(self._called([trace.placeholder(a) for a in flat(spec)]))
+            with paused(), nullcontext() if is_inside else trace.capturing():
+                return self._spec_of(self._called([trace.placeholder(a) for a in avals(spec)]))
         except Exception:  # noqa: BLE001 - it may do anything
             return None
 
@@ -146,6 +148,11 @@ class _Function(Rowwise):
         return packed(made, [x.aval for x in flat(made)])
 
 
+def _contents(x: Any) -> Any:
+    """The array of a tensor; a symbol, while specs are found, has none."""
+    return x._array if type(x) is EagerTensor else x
+
+
 def _tensor(x: Any) -> EagerTensor:
     if isinstance(x, BaseDataset):
         raise TypeError("map: the function returned a data set; use flat_map or interleave")
@@ -155,15 +162,20 @@ def _tensor(x: Any) -> EagerTensor:
 class _Eager(Mode):
     """Tensors are there, and functions are called on them."""
 
-    def leaf(self, value: Any) -> np.ndarray:
-        """An array that nobody else holds."""
+    def leaf(self, value: Any) -> Any:
+        """An array that nobody else holds; a symbol, while specs are found, as it is."""
         if not isinstance(value, Value) and hasattr(value, "iloc"):
             value = value.to_numpy()  # a table of pandas
-        return np.asarray(convert_to_tensor(value)._array)
+        tensor = convert_to_tensor(value)
+        return tensor if isinstance(tensor, Symbol) else np.asarray(tensor._array)
 
-    def count(self, name: str, value: Any) -> int:
-        """An int."""
-        return as_int(name, "count", value.numpy() if hasattr(value, "numpy") else value)
+    def count(self, name: str, value: Any) -> Any:
+        """An int, or a symbol likewise."""
+        return (
+            value
+            if isinstance(value, Symbol)
+            else as_int(name, "count", value.numpy() if hasattr(value, "numpy") else value)
+        )
 
     def function(self, fn: Callable[..., Any], dataset: BaseDataset, before: Any = None) -> _Function:
         """The function, to be called for each element."""

@@ -237,3 +237,22 @@ def test_other_random_numbers_in_each_iteration() -> None:
     same, other = random(seed=3).take(2), random(seed=3, rerandomize_each_iteration=True).take(2)
     drawn = [[int(x) for x in data] for data in (same, same, other, other)]
     assert drawn == [[3534849767, 279844183]] * 2 + [[2698304964, 3230936430], [1595858328, 3580113443]]
+
+
+@pytest.mark.parametrize(
+    "further",
+    [
+        lambda x: tape_api.data.Dataset.range(2).map(lambda y: y * x),
+        lambda x: tape_api.data.Dataset.range(2).flat_map(
+            lambda y: tape_api.data.Dataset.range(3).map(lambda z: z + x)
+        ),
+        lambda x: tape_api.data.Dataset.from_tensor_slices([x, x + 1]).filter(lambda y: y > x).repeat(x),
+    ],
+)
+def test_no_elements_still_have_a_spec(further: Any) -> None:
+    for made in (
+        lambda d: d.flat_map(further),
+        lambda d: d.window(2).flat_map(lambda w: w.batch(2).flat_map(tape_api.data.Dataset.from_tensor_slices)),
+    ):
+        empty, full = [made(tape_api.data.Dataset.range(n)) for n in (0, 3)]
+        assert list(empty) == [] and empty.element_spec == full.element_spec
