@@ -278,8 +278,7 @@ def as_value(x: Any, dtype: DType | None = None) -> Any:
     x = x.read_value() if isinstance(x, Variable) else opened_array(x)
     if not isinstance(x, Value):
         array = numbers_of(x)
-        keeps = dtype is None or array.dtype.kind == "c"
-        return EagerTensor(array if keeps else array.astype(dtype.numpy, copy=False))
+        return EagerTensor(array if dtype is None or array.dtype.kind == "c" else array.astype(dtype.numpy, copy=False))
     if dtype is not None and dtype_of(x) is not dtype and not dtype_of(x).is_complex:
         return cast(x, dtype)
     return x

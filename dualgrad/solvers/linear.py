@@ -14,11 +14,10 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 
-from dualgrad.solvers.closures import Packed, as_value, closure
+from dualgrad.solvers.closures import Packed, as_value, closure, static_shape
 from dualgrad.solvers.linear_op import linear_solve_op
 from engine.core.eager import EagerTensor
 from engine.core.trace import constant_value
-from engine.core.value import shape_of
 from engine.numpy_api.sparse_values import SparseValues
 from engine.ops.gather import gather
 from engine.ops.segment import unsorted_segment_sum
@@ -93,7 +92,7 @@ def _product(A: Any, name: str) -> Callable[[Any], Any]:
     rows, columns = getitem(as_value(indices), (..., 0)), getitem(as_value(indices), (..., 1))
 
     def product(v: Any) -> Any:
-        scale = reshape(values, [-1, *[1] * (len(shape_of(v)) - 1)])
+        scale = reshape(values, [-1, *[1] * (len(static_shape(v, "the vector")) - 1)])
         return unsorted_segment_sum(scale * gather(v, columns), rows, n)
 
     return product
