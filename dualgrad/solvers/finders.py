@@ -132,7 +132,7 @@ def fixed_point(residual: ClosedFunction, guess: np.ndarray, params: Arrays, **o
 def _iterated(
     name: str, f: Any, residual: ClosedFunction, guess: np.ndarray, params: Arrays, options: dict[str, Any]
 ) -> np.ndarray:
-    """What one of SciPy's functions finds for `f` that raise, or say of arrays which elements they found."""
+    """The solution by one of SciPy's functions that raise, or say of arrays which elements they found."""
     try:
         found = getattr(scipy.optimize, name)(f, guess, **options)
     except RuntimeError as error:

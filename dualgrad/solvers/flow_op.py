@@ -215,7 +215,7 @@ def _piece(
 
 
 def solved(fun: Callable[..., np.ndarray], span: Sequence[float], x: np.ndarray, **options: Any) -> Any:
-    """What SciPy's `solve_ivp` gives; raises if it gives up, and where it never would: NaN at the start has no step."""
+    """The result of SciPy's `solve_ivp`; raises if it gives up, or cannot start (NaN: SciPy would not return)."""
     begun = False
 
     def failed(why: str) -> ConvergenceError:
