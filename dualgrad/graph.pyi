@@ -250,8 +250,6 @@ from graph_api import half as half
 from graph_api import hessian as hessian
 from graph_api import hessian_diag as hessian_diag
 from graph_api import hessians as hessians
-from graph_api import histogram_fixed_width as histogram_fixed_width
-from graph_api import histogram_fixed_width_bins as histogram_fixed_width_bins
 from graph_api import histogram_summary as histogram_summary
 from graph_api import hvp as hvp
 from graph_api import identity as identity

@@ -25,8 +25,8 @@ dualgrad.extras.assertions: | debugging.* | assert_integer assert_rank_in assert
 dualgrad.extras.ops.images: | image.* | convert_image_dtype crop_and_resize crop_to_bounding_box central_crop
  flip_left_right flip_up_down pad_to_bounding_box rot90
 dualgrad.extras.ops.colors: | image.* | adjust_brightness adjust_contrast adjust_gamma adjust_hue adjust_saturation
- grayscale_to_rgb hsv_to_rgb per_image_standardization psnr rgb_to_grayscale rgb_to_hsv rgb_to_yiq rgb_to_yuv
- sobel_edges ssim total_variation yiq_to_rgb yuv_to_rgb
+ grayscale_to_rgb hsv_to_rgb per_image_standardization psnr rgb_to_grayscale rgb_to_hsv sobel_edges ssim
+ total_variation
 dualgrad.extras.ops.images:transpose_image | image.transpose
 dualgrad.extras.image_draws: | image.* | random_brightness random_contrast random_crop random_flip_left_right
  random_flip_up_down random_hue random_saturation stateless_random_brightness stateless_random_contrast
@@ -36,7 +36,7 @@ dualgrad.extras.image_draws: | image.* | random_brightness random_contrast rando
 dualgrad.extras.ops.compositions: | scalar_mul math.scalar_mul saturate_cast vectorized_map
 dualgrad.extras.ops.compositions: | math.* | confusion_matrix polyval bincount
 dualgrad.extras.ops.compositions: | linalg.* | normalize matrix_rank
-dualgrad.extras.ops.numbers: | unravel_index histogram_fixed_width histogram_fixed_width_bins
+dualgrad.extras.ops.numbers: | unravel_index
 engine.ops.matrix_roots:sqrtm | matrix_square_root
 dualgrad.extras.ops.compositions:saturate_cast | dtypes.saturate_cast
 dualgrad.extras.small_functions: | VariableSynchronization VariableAggregation get_logger timestamp

@@ -117,8 +117,6 @@ from tape_api import greater_equal as greater_equal
 from tape_api import group as group
 from tape_api import half as half
 from tape_api import hessians as hessians
-from tape_api import histogram_fixed_width as histogram_fixed_width
-from tape_api import histogram_fixed_width_bins as histogram_fixed_width_bins
 from tape_api import identity as identity
 from tape_api import identity_n as identity_n
 from tape_api import image as image

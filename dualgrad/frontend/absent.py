@@ -36,6 +36,9 @@ contrib.layers.optimize_loss contrib.slim.optimize_loss | use an optimizer's com
  apply_gradients
 distribute.cluster_resolver.UnionResolver | put all addresses into one SimpleClusterResolver
 contrib.opt.LookaheadOptimizer | keep a copy of the variables, and assign to both every few steps
+keras.export | use Model.export, or saved_model.save of a Module with a tf.function for each endpoint
+histogram_fixed_width histogram_fixed_width_bins | use unsorted_segment_sum of the numbers of the bins
+image.* | multiply the colors by a matrix: tensordot(images, matrix, 1) | rgb_to_yiq yiq_to_rgb rgb_to_yuv yuv_to_rgb
 keras.layers.Hashing keras.layers.HashedCrossing | layers that hash are out of scope: use StringLookup,
  or strings.to_hash_bucket_fast before
 keras.layers.Discretization | use searchsorted of the ends of bins before

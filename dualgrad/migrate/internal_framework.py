@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from itertools import count
 from typing import Any
 
 from dualgrad.files.tensors import array_of, shape_of
@@ -72,27 +71,6 @@ def prepend_name_scope(name: str, import_scope: str | None) -> str:
     return f"{import_scope.rstrip('/')}/{name}" if import_scope else name
 
 
-def uid() -> int:
-    """A number that no call before has given."""
-    return next(_numbers)
-
-
-_numbers = count(1)
-
-
-def convert_n_to_tensor(values: Any, dtype: Any = None, name: str | None = None, **_: Any) -> list[Any]:
-    """Tensors of several values.
-
-    Raises
-    ------
-    TypeError
-        If `values` is no sequence.
-    """
-    if not isinstance(values, (list, tuple)):
-        raise TypeError(f"values must be a sequence, got {values!r}")
-    return [convert_to_tensor_or_composite(value, dtype, name and f"{name}_{i}") for i, value in enumerate(values)]
-
-
 def convert_to_tensor_or_composite(value: Any, dtype: Any = None, name: str | None = None) -> Any:
     """`value` if it is a tensor in parts, or else as a tensor."""
     return value if isinstance(value, Composite) else _api().convert_to_tensor(value, dtype, name=name)
@@ -105,11 +83,6 @@ def get_all_collection_keys() -> list[Any]:
     """The names of the collections that the default graph has."""
     keys: list[Any] = _api().get_default_graph().get_all_collection_keys()
     return keys
-
-
-def name_scope_v1(name: Any, default_name: str | None = None, values: Any = None) -> Any:
-    """TensorFlow 1's `name_scope`."""
-    return _api().compat.v1.name_scope(name, default_name, values)
 
 
 def inside_function() -> bool:
@@ -125,11 +98,6 @@ def executing_eagerly_outside_functions() -> bool:
 # ---- tensor_util -----------------------------------------------------------------------------------------------------
 
 MakeNdarray = array_of
-
-
-def TensorShapeProtoToList(shape: Any) -> list[int]:
-    """The dimensions of a message, -1 for what is not known."""
-    return [dim.size for dim in shape.dim]
 
 
 def ShapeEquals(tensor_proto: Any, shape: Any) -> bool:

@@ -6,7 +6,6 @@ import functools
 import inspect
 import json
 import os
-import sys
 from collections.abc import Callable
 from contextlib import contextmanager as contextmanager  # noqa: PLC0414 - tf_contextlib has it
 from importlib import import_module
@@ -72,11 +71,6 @@ def has_kwargs(fn: _Function) -> bool:
     return getfullargspec(fn.func if isinstance(fn, functools.partial) else fn).varkw is not None
 
 
-def get_func_name(func: _Function) -> str:
-    """The name of a function, for messages."""
-    return getattr(func, "__name__", str(func))
-
-
 # ---- decorators ------------------------------------------------------------------------------------------------------
 
 
@@ -132,11 +126,6 @@ def silence() -> Any:
 
 def remove_undocumented(module_name: str, allowed_exception_list: Any = None, doc_string_modules: Any = None) -> None:
     """Nothing: all names of a module stay."""
-
-
-def make_all(module_name: str, doc_string_modules: Any = None) -> list[str]:
-    """The public names of a module."""
-    return sorted(name for name in vars(sys.modules[module_name]) if not name.startswith("_"))
 
 
 # ---- modules, profiles, versions -------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ else:
 
     from tape_api.files import model_files as _files
     from tape_api.files import weight_files as _weights
-    from tape_api.keras import export as _export
+    from tape_api.keras.exporting import export as _export
 
     _host.fill(globals(), _files, names=("load_model", "model_from_config", "model_from_json", "save_model"))
     for _name, _method in {
@@ -20,6 +20,6 @@ else:
         "load_weights": _weights.load_weights,
         "save": _files.save_model,
         "to_json": _files.to_json,
-        "export": _export.export,
+        "export": _export,
     }.items():
         setattr(globals()["Model"], _name, _method)

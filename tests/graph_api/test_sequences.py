@@ -9,7 +9,6 @@ import graph_api as tf
 
 RNG = np.random.default_rng(2)
 SCORES = RNG.normal(size=(3, 4, 3)).astype(np.float32)
-TAGS = RNG.integers(0, 3, (3, 4))
 STEPS = RNG.normal(size=(3, 3)).astype(np.float32)
 LENGTHS = [4, 3, 1]
 s = tf.contrib.seq2seq

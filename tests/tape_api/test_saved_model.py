@@ -457,26 +457,6 @@ def test_a_model_that_was_called_knows_its_inputs(tmp_path: Path) -> None:
     assert m.serve(tf.constant([*X, *X])).shape == (4, 2)
 
 
-def test_an_archive_has_several_functions(tmp_path: Path, capsys: Any) -> None:
-    dense = tf.keras.layers.Dense(2)
-    dense(tf.zeros([1, 2]))
-    archive = tf.keras.export.ExportArchive()
-    with pytest.raises(ValueError, match="No endpoints"):
-        archive.write_out(tmp_path / "m")
-    archive.track(dense)
-    archive.add_endpoint("plain", dense.call, [tf.TensorSpec([None, 2])])
-    archive.add_endpoint("doubled", lambda x: 2 * dense(x), [tf.TensorSpec([None, 2])])
-    archive.add_variable_collection("mine", [dense.bias])
-    with pytest.raises(ValueError, match="already taken"):
-        archive.add_endpoint("plain", dense.call, [tf.TensorSpec([None, 2])])
-    archive.write_out(tmp_path / "m")
-    assert "plain, doubled" in capsys.readouterr().out
-    m, x = tf.saved_model.load(tmp_path / "m"), tf.constant(X)
-    assert np.allclose(m.doubled(x), 2 * m.plain(x))
-    assert sorted(m.signatures) == ["doubled", "plain", "serving_default"]
-    assert len(m.mine) == 1 and m.mine[0] is m.variables[1]
-
-
 def test_a_layer_of_a_saved_model_is_trained(tmp_path: Path) -> None:
     model = tf.keras.Sequential([tf.keras.layers.Input((2,)), tf.keras.layers.Dense(3)])
     model.export(tmp_path / "m", verbose=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,10 +30,6 @@ from engine.runtime.errors import InvalidArgumentError, NotKnownYet, ShapeError
 
 _GRAY = (0.2989, 0.5870, 0.1140)
 """Weights of red, green and blue (ITU-R BT.601)."""
-_YIQ = [[0.299, 0.59590059, 0.2115], [0.587, -0.27455667, -0.52273617], [0.114, -0.32134392, 0.31119955]]
-_YUV = [[0.299, -0.14714119, 0.61497538], [0.587, -0.28886916, -0.51496512], [0.114, 0.43601035, -0.10001026]]
-_FROM_YIQ = [[1, 1, 1], [0.95598634, -0.27201283, -1.10674021], [0.6208248, -0.64720424, 1.70423049]]
-_FROM_YUV = [[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0]]
 
 
 # ---- color spaces ---------------------------------------------------------------------------------------------------
@@ -62,24 +57,6 @@ def grayscale_to_rgb(images: Any) -> Operand:
     if not rank:
         raise ShapeError(f"grayscale_to_rgb: a grayscale image has at least rank 2, got {aval_of(images)}")
     return tile(images, [1] * (rank - 1) + [3])
-
-
-def _transformed(name: str, matrix: Any) -> Callable[[Any], Operand]:
-    @operands("images")
-    def function(images: Any) -> Operand:
-        channels_of(images, name)
-        return tensordot(images, np.asarray(matrix, dtype_of(images).numpy), [[-1], [0]])
-
-    function.__name__ = function.__qualname__ = name
-    before, _, after = name.upper().partition("_TO_")
-    function.__doc__ = f"Colors in the space {after}, from {before}: a product with a matrix."
-    return function
-
-
-rgb_to_yiq = _transformed("rgb_to_yiq", _YIQ)
-yiq_to_rgb = _transformed("yiq_to_rgb", _FROM_YIQ)
-rgb_to_yuv = _transformed("rgb_to_yuv", _YUV)
-yuv_to_rgb = _transformed("yuv_to_rgb", _FROM_YUV)
 
 
 @operands("images")
