@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from dualgrad.extras.testing import Assertions, main
@@ -29,6 +29,11 @@ class TestCase(Assertions):
             yield session
 
     cached_session = session
+
+    def test_session(self, *args: Any, **options: Any) -> AbstractContextManager[Session]:
+        """`session`, under a name that makes it look like a test of its own."""
+        session: AbstractContextManager[Session] = super().test_session(*args, **options)
+        return session
 
     def evaluate(self, tensors: Any) -> Any:
         """The values of tensors in the default session."""

@@ -16,6 +16,7 @@ def unravel_index(indices: Any, dims: Any) -> Operand:
 
     Examples
     --------
+    >>> import numpy as np
     >>> unravel_index(np.array([5, 1]), np.array([2, 3]))
     array([[1, 0],
            [2, 1]])
