@@ -67,7 +67,7 @@ def array_of(x: Any) -> Operand:
 
 def arrays_of(values: list[Any], places: list[int]) -> list[Any]:
     """The arrays behind some of the values."""
-    return [array_of(values[i]) for i in places]
+    return [x._array if type(x) is EagerTensor else array_of(x) for x in [values[i] for i in places]]
 
 
 class Structure:
