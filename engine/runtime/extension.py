@@ -67,8 +67,8 @@ def _stale(found: ModuleType, home: str = _HOME) -> bool:
         # older than this question
         return True
     names = [part.partition("=")[0] for part in built_from.split(",")]
-    if not any(os.path.exists(os.path.join(home, name)) for name in names):
-        # installed from a wheel, which has no sources
+    if not any(os.path.exists(os.path.join(home, name)) for name in names if not name.endswith(".py")):
+        # installed from a wheel, which has no sources in C
         return False
     try:
         return fingerprint(names, home) != built_from
