@@ -51,6 +51,8 @@ COMPILING = $(if $(wildcard build/extensions/*),,, and compiling extensions in C
 SAY = @echo 'Installing$(strip $(COMPILING)) ($@)'
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
+# some convolutions of TensorFlow have no other gradient on processors without AVX-512
+export TF_ENABLE_ONEDNN_OPTS ?= 1
 
 .PHONY: test check lint format unit without-avx512 emulated report bench peers docs fuzz fuzz-files fuzz-changes sanitize mutants \
 	mutants-of-conversions migrations clean

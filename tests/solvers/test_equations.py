@@ -108,7 +108,6 @@ def test_structures_of_unknowns() -> None:
     assert np.isclose(found.x["p"], 1.0) and np.isclose(found.x["q"], 1.0)
     slope = T.grad(lambda a: optimize.root(equations, {"p": 1.0, "q": 1.0}, args=(a,)).x["q"])(2.0)
     assert np.isclose(slope, 1 / 3)
-    # a list of scalars is the vector that it is in SciPy
     slope = T.grad(lambda a: optimize.root(lambda x: x**3 - np.stack([a, 8.0]), [a, 1.0]).x[0])(1.5)
     assert np.isclose(slope, 1.5 ** (-2 / 3) / 3)
 
