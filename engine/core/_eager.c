@@ -38,37 +38,13 @@ static PyObject *slot(PyObject *object, Py_ssize_t offset)
 
 /* ---- tensors and arrays ------------------------------------------------------------------------------------------ */
 
-/* Whether the garbage collector need not look at an object: it holds nothing that could lead back to it. */
-static int leads_nowhere(PyObject *x)
-{
-    return !PyObject_IS_GC(x) || !PyObject_GC_IsTracked(x);
-}
-
-/* Spare the collector an object. Recordings make so many that it would look at all objects of the program again and again. */
-static void not_collected(PyObject *x)
-{
-    PyObject_GC_UnTrack(x);
-}
-
-/* A tuple; the collector is spared it if nothing in it leads anywhere. */
-static PyObject *spared(PyObject *tuple)
-{
-    Py_ssize_t i = 0;
-    while (tuple != NULL && i < PyTuple_GET_SIZE(tuple) && leads_nowhere(PyTuple_GET_ITEM(tuple, i))) {
-        i++;
-    }
-    if (tuple != NULL && i == PyTuple_GET_SIZE(tuple) && i) {
-        not_collected(tuple);
-    }
-    return tuple;
-}
-
 static PyObject *wrapped(PyObject *array)
 {
     PyObject *tensor = eager_type->tp_alloc(eager_type, 0);
     if (tensor != NULL) {
         *(PyObject **)((char *)tensor + at_array) = Py_NewRef(array);
-        not_collected(tensor);
+        /* the collector need not look at an array alone; recordings make so many that it would look at all objects again */
+        PyObject_GC_UnTrack(tensor);
     }
     return tensor;
 }
@@ -131,7 +107,6 @@ static PyObject *tuple_of(Application *a)
         for (Py_ssize_t i = 0; a->tuple != NULL && i < a->count; i++) {
             PyTuple_SET_ITEM(a->tuple, i, Py_NewRef(a->inputs[i]));
         }
-        spared(a->tuple);
     }
     return a->tuple;
 }
@@ -268,7 +243,6 @@ static PyObject *finished(Application *a, PyObject *result)
             }
             PyTuple_SET_ITEM(out, i, part);
         }
-        spared(out);
         Py_DECREF(parts);
     }
     else {

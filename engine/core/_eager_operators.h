@@ -51,7 +51,7 @@ static PyObject *spec_item(PyObject *item)
                 return NULL;
             }
         }
-        return spared(PyTuple_Pack(3, s->start, s->stop, s->step));
+        return PyTuple_Pack(3, s->start, s->stop, s->step);
     }
     return NULL;
 }
@@ -60,7 +60,7 @@ static PyObject *spec_of(PyObject *key)
 {
     if (!PyTuple_CheckExact(key)) {
         PyObject *item = spec_item(key);
-        PyObject *spec = item == NULL ? NULL : spared(PyTuple_Pack(1, item));
+        PyObject *spec = item == NULL ? NULL : PyTuple_Pack(1, item);
         Py_XDECREF(item);
         return spec;
     }
@@ -73,7 +73,7 @@ static PyObject *spec_of(PyObject *key)
         }
         PyTuple_SET_ITEM(spec, i, item);
     }
-    return spared(spec);
+    return spec;
 }
 
 /* What a static index selects: as the op's kernel does it, which hands NumPy the same index. NULL if that raises: `slow` does. */

@@ -27,7 +27,7 @@ static PyObject *by_number(PyObject *values, PyObject *numbers)
         }
         PyTuple_SET_ITEM(found, i, Py_NewRef(PyList_GET_ITEM(values, number)));
     }
-    return spared(found);
+    return found;
 }
 
 /* apply_all(steps, values), as `engine.closed.op_list` says. */
