@@ -33,10 +33,9 @@ dualgrad.extras.image_draws: | image.* | random_brightness random_contrast rando
  stateless_random_crop stateless_random_flip_left_right stateless_random_flip_up_down stateless_random_hue
  stateless_random_saturation
 # ---- short functions
-dualgrad.extras.ops.compositions: | scalar_mul math.scalar_mul saturate_cast vectorized_map
+dualgrad.extras.ops.compositions: | scalar_mul math.scalar_mul saturate_cast unravel_index vectorized_map
 dualgrad.extras.ops.compositions: | math.* | confusion_matrix polyval bincount
 dualgrad.extras.ops.compositions: | linalg.* | normalize matrix_rank
-dualgrad.extras.ops.numbers: | unravel_index
 engine.ops.matrix_roots:sqrtm | matrix_square_root
 dualgrad.extras.ops.compositions:saturate_cast | dtypes.saturate_cast
 dualgrad.extras.small_functions: | VariableSynchronization VariableAggregation get_logger timestamp

@@ -192,19 +192,15 @@ class Packed:
     """
 
     def __init__(self, tree: Any, name: str) -> None:
-        elements = _is_vector(tree)
+        self._like = tree = _as_vector(tree, name)
         leaves, self._close = opened(tree)
-        self.leaves = [as_floating(x, name) for x in leaves if not (elements and _is_number(x))]
-        dtypes = {dtype_of(x) for x in self.leaves} or {float64}
+        self.leaves = [as_floating(x, name) for x in leaves]
+        dtypes = {dtype_of(x) for x in self.leaves}
         if len(dtypes) != 1:
             raise InvalidArgumentError(
                 f"{name}: the parts must have one floating dtype; got {sorted(d.name for d in dtypes)}"
             )
         (self.dtype,) = dtypes
-        if elements:
-            tree = flat([as_value(x, self.dtype) for x in leaves])
-            (self.leaves, self._close) = opened(tree)
-        self._like = tree
         self.shapes = [static_shape(x, name) for x in self.leaves]
         self.sizes = [int(np.prod(s, dtype=int)) for s in self.shapes]
         self.size = sum(self.sizes)
@@ -262,15 +258,17 @@ def _arranged(like: Any, tree: Any, name: str) -> Any:
     return tree
 
 
-def _is_vector(tree: Any) -> bool:
-    """Whether it is a vector written as a list of its elements, as SciPy takes it: numbers, and tensors of no axis."""
+def _as_vector(tree: Any, name: str) -> Any:
+    """A list of numbers and of tensors of no axis as the vector that it is in SciPy; all else as it is."""
     if not isinstance(tree, (list, tuple)) or not tree:
-        return False
-    return all(_is_number(x) or (isinstance(x, (Value, Variable)) and shape_of(x) == ()) for x in tree)
-
-
-def _is_number(x: Any) -> bool:
-    return isinstance(x, (int, float))
+        return tree
+    tensors = [x for x in tree if not isinstance(x, (int, float))]
+    if not tensors:
+        return np.asarray(tree, np.float64)
+    if not all(isinstance(x, (Value, Variable)) and shape_of(x) == () for x in tensors):
+        return tree
+    first, *others = {dtype_of(as_floating(x, name)) for x in tensors}
+    return tree if others else flat([as_value(x, first) for x in tree])
 
 
 def as_value(x: Any, dtype: DType | None = None) -> Any:

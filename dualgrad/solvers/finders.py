@@ -99,8 +99,11 @@ def _slope(closed: ClosedFunction) -> ClosedFunction:
 
 def _slopes(residual: ClosedFunction, guess: np.ndarray, params: Arrays, number: int) -> dict[str, Any]:
     """As many derivatives as Newton's method (1) or Halley's (2) takes, as SciPy names them."""
-    made = [_slope(residual), _slope(_slope(residual))][:number] if number else []
-    return {f"fprime{i or ''}": function_of(f, guess, params) for i, f in zip((0, 2), made, strict=False)}
+    functions = {}
+    for name in ("fprime", "fprime2")[:number]:
+        residual = _slope(residual)
+        functions[name] = function_of(residual, guess, params)
+    return functions
 
 
 def root_scalar(

@@ -11,8 +11,8 @@ from engine.core import nest
 from engine.core.aval import format_shape, normalize_shape
 from engine.core.dtypes import DType, as_dtype, int32
 from engine.core.operands import Operand, operands
-from engine.core.value import dtype_of, shape_of
-from engine.ops.arithmetic import maximum, minimum
+from engine.core.value import dtype_of, shape_of, shape_of_rank
+from engine.ops.arithmetic import floordiv, maximum, minimum, mod
 from engine.ops.checked import checked_op, shaped_op
 from engine.ops.compare import cast, greater, greater_equal, where
 from engine.ops.complexes import complex, imag, real
@@ -247,3 +247,20 @@ def vectorized_map(
         for leaf, n in zip(leaves, rows, strict=True)
     ]
     return tf.map_fn(fn, nest.pack_sequence_as(elems, leaves))
+
+
+@operands("indices", "dims")
+def unravel_index(indices: Any, dims: Any) -> Operand:
+    """The positions in an array of shape `dims` of elements counted row by row, one column each.
+
+    Examples
+    --------
+    >>> unravel_index(np.array([5, 1]), np.array([2, 3]))
+    array([[1, 0],
+           [2, 1]])
+    """
+    positions, rest = [], indices
+    for size in reversed([dims[i] for i in range(int(shape_of_rank("unravel_index", "dims", dims, 1)[0] or 0))]):
+        positions.append(mod(rest, size))
+        rest = floordiv(rest, size)
+    return stack(positions[::-1])

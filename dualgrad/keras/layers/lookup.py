@@ -62,7 +62,7 @@ class _Vocabulary(Layer):
         self.mask_token, self.oov_token = _as_bytes(mask_token), _as_bytes(oov_token)
         self.invert, self.output_mode, self.pad_to_max_tokens = invert, output_mode, pad_to_max_tokens
         self._tokens: np.ndarray | None = None
-        self._table: Table | None = None
+        self._table: tuple[Any, Table] | None = None
         self._weights = np.zeros(0)
         if vocabulary is not None:
             self.set_vocabulary(vocabulary, idf_weights)
@@ -154,16 +154,20 @@ class _Vocabulary(Layer):
             raise RuntimeError(
                 f"layer {self.name!r} has no vocabulary: give it one, or call `adapt` with data, before it is used"
             )
-        if self._table is None:
-            special = self._specials
-            if self.invert:
-                self._table = Table(dict(enumerate([*special, *self._tokens])), self.oov_token)
-            else:
-                masked = {} if self.mask_token is None else {self.mask_token: 0}
-                entries = dict(zip(self._tokens, count(len(special)), strict=False)) | masked
-                known = self.num_oov_indices > 0
-                self._table = Table(entries, len(special) - 1 if known else None, None if known else self._refuse)
-        return self._table
+        asked = self.invert, self.mask_token, self.oov_token, self.num_oov_indices, self.output_mode
+        if self._table is None or self._table[0] != asked:
+            self._table = asked, self._made_table(self._tokens)
+        return self._table[1]
+
+    def _made_table(self, tokens: np.ndarray) -> Table:
+        special = self._specials
+        if self.invert:
+            return Table(dict(enumerate([*special, *tokens])), self.oov_token)
+        masked = {} if self.mask_token is None else {self.mask_token: 0}
+        entries = dict(zip(tokens, count(len(special)), strict=False)) | masked
+        if self.num_oov_indices:
+            return Table(entries, len(special) - 1)
+        return Table(entries, None, self._refuse)
 
     def _refuse(self, keys: list[Any]) -> NoReturn:
         raise InvalidArgumentError(
