@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from dualgrad.frontend.flow.contexts import apart
 from engine.core import nest
 from engine.core.aval import Aval
 from engine.core.eager import EagerTensor
 from engine.core.instantiate import instantiate
 from engine.core.op import Node
 from engine.core.operands import Results
-from engine.core.tape import active, paused
+from engine.core.tape import paused
 from engine.core.trace import Symbol, Trace, constant
 from engine.ops.shape import identity
 from engine.runtime.errors import InvalidArgumentError
@@ -139,18 +139,6 @@ class Symbols(ABC):
     @abstractmethod
     def again(self, x: Any, values: dict[int, Any]) -> None:
         """Compute a symbol that came from no call, see `evaluate`."""
-
-
-@contextmanager
-def apart() -> Iterator[None]:
-    """Inside, operations are not added to the trace of a function that is called with symbols."""
-    before = active.tapes, active.instead, active.region
-    try:
-        if active.region is not None:
-            active.tapes, active.instead, active.region = (), None, None
-        yield
-    finally:
-        active.tapes, active.instead, active.region = before
 
 
 def _without_source(x: Any) -> Any:

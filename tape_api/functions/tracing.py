@@ -17,11 +17,10 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from dualgrad.frontend.flow.composites import closed, opened
-from dualgrad.frontend.flow.contexts import Contexts
+from dualgrad.frontend.flow.contexts import Contexts, apart
 from dualgrad.frontend.flow.host import FlowHost
 from dualgrad.frontend.flow.places import user_line
 from dualgrad.frontend.flow.stacked_array import StackedArray
-from dualgrad.keras.symbolic import apart
 from engine.closed.call_record import Untraceable
 from engine.compiler.ir.instruction import is_stateful
 from engine.core import nest

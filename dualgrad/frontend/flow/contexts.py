@@ -17,6 +17,7 @@ from dualgrad.frontend.flow.places import user_line
 from engine.core.aval import Aval
 from engine.core.dtypes import int64
 from engine.core.op import Node
+from engine.core.tape import active
 from engine.core.trace import Symbol, Trace, constant, needed_nodes, placeholder
 from engine.core.variable import variable_handle
 from engine.derivatives.reverse import live_path
@@ -33,6 +34,18 @@ WAIT_INSIDE = (
     f"`with tf.control_dependencies([update]): return tf.identity(y)`"
 )
 """Advice for an update that something outside should wait for, one in UPDATE_OPS say."""
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """Inside, operations are not added to the trace of a function that is called with symbols."""
+    before = active.tapes, active.instead, active.region
+    try:
+        if active.region is not None:
+            active.tapes, active.instead, active.region = (), None, None
+        yield
+    finally:
+        active.tapes, active.instead, active.region = before
 
 
 class Context:
