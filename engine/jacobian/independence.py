@@ -29,22 +29,14 @@ from engine.core.trace import Symbol, Trace, known_value
 from engine.core.value import Value, aval_of, dtype_of, known_shape, shape_of
 from engine.derivatives.forward import forward
 from engine.derivatives.linearity import not_linear
+from engine.jacobian.structure.path import contents_of
 from engine.jacobian.structure.row_independence import coupling, culprit
 from engine.ops.checked import checked_op
 from engine.runtime.errors import InvalidArgumentError
 
 
-def check_rows_independent(nodes: Sequence[Node], target: Any, source: Any) -> None:
-    """Raise unless each row of `target` depends on the same row of `source` only; the error names the op to blame."""
-    rows = known_shape(source, "batch_jacobian")[0]
-    if not isinstance(target, EagerTensor) or not rows or rows < 2 or not dtype_of(target).is_differentiable:
-        return
-    if coupling(nodes, source, target, known_value) is not None:
-        check_rows_by_numbers(nodes, target, source)
-
-
 def check_rows_by_numbers(nodes: Sequence[Node], target: Any, source: Any) -> None:
-    """The same, where structure does not tell."""
+    """Raise unless each row of `target` depends on the same row of `source` only; the error names the op to blame."""
     rows = known_shape(source, "batch_jacobian")[0]
     if not rows or rows < 2:
         return
@@ -55,21 +47,23 @@ def check_rows_by_numbers(nodes: Sequence[Node], target: Any, source: Any) -> No
 
 
 def checked_rows(x: Any, nodes: Sequence[Node], target: Any, source: Any) -> Operand:
-    """`x`, for a graph to hand on only if each row of `target` depends on the same row of `source` only.
+    """`x`, to be handed on only if each row of `target` depends on the same row of `source` only.
 
-    Where structure tells, nothing is left to be checked; else the numbers decide whenever `x` is computed.
+    Where structure tells, nothing is left to be checked; else the numbers decide whenever `x` is computed, in a graph
+    or by a function that has been recorded.
     """
     rows = known_shape(source, "batch_jacobian")[0]
     used: list[Any] = []
 
     def contents(value: Any) -> np.ndarray | None:
-        array = known_value(value)
+        array = known_value(value, contents_of)
         if array is not None:
             used.append(value)
         return array
 
     if rows < 2 or not_linear(nodes) is not None or coupling(nodes, source, target, contents) is None:
-        x.trace.rely([value for value in used if isinstance(value, Symbol)], [x])
+        if isinstance(x, Symbol):
+            x.trace.rely([value for value in used if isinstance(value, Symbol)], [x])
         return x
     values, tangents = _pushed(nodes, target, source)
     return checked_op(x, *tangents, check=RowsCheck(nodes, values, rows)) if values else x

@@ -20,15 +20,13 @@ from engine.core.unconnected import UnconnectedGradients, as_policy
 from engine.core.value import Value, address, aval_of, dtype_of, known_shape, shape_of
 from engine.core.variable import Variable, tracked_value
 from engine.derivatives.forward import forward
-from engine.derivatives.linearity import not_linear
 from engine.derivatives.reverse import reverse
 from engine.derivatives.slopes import with_slopes
 from engine.jacobian.callable_plan import JacobianPlan, bound
-from engine.jacobian.deferred_specialization import batch_jacobian as checked_rowwise
-from engine.jacobian.deferred_specialization import deferred_rows, is_known
+from engine.jacobian.deferred_specialization import batch_jacobian, deferred_rows, is_known
 from engine.jacobian.execution.evaluate import evaluate
 from engine.jacobian.execution.parallel import check_executor
-from engine.jacobian.independence import check_rows_by_numbers, check_rows_independent
+from engine.jacobian.independence import check_rows_by_numbers
 from engine.jacobian.plan_cache import blocks_of, compiled_for, gives_arrays
 from engine.jacobian.planning.memory_limit import check_batch_room
 from engine.jacobian.planning.plan import Options, Plan, plan_for
@@ -39,7 +37,6 @@ from engine.jacobian.second import (
     compiled_pull,
     compiled_push,
     compiled_rowwise,
-    rowwise,
 )
 from engine.jacobian.structure.path import Path, contents_besides, is_connected
 from engine.jacobian.taking import Taking
@@ -246,10 +243,7 @@ class TapeDerivatives:
                 path = Path(self._tape.nodes, [wanted], [target])
                 if path.targets and path.sources and not is_known(path):
                     return deferred_rows(path, options.mode)
-                if not_linear(path.nodes) is None:
-                    check_rows_independent(self._tape.nodes, target, wanted)
-                symbolic = isinstance(target, Symbol)
-                rows = checked_rowwise(path, options.mode) if symbolic else rowwise(path, options.mode)
+                rows = batch_jacobian(path, options.mode)
         full = known_shape(target, "batch_jacobian") + known_shape(source, "batch_jacobian")[1:]
         return wrapped(np.zeros(full, dtype_of(source).numpy) if rows is None else reshape(rows, full))
 

@@ -14,6 +14,7 @@ STEP = 1e-5
 CUTS = (
     "stop_gradient",
     "range_op",
+    "running_maximum",
     "cross_entropy_op-loss",
     "row clip",
     "xlog",
