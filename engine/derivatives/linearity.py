@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.batching import Batched
+from engine.core.detach import looked_at
 from engine.core.kinds import PushedTogether, Together
 from engine.core.op import FROM_VJP, Node, Op
 from engine.core.sparsity import Moves
@@ -172,6 +173,10 @@ def _worst(
     for made in (n for n in trace.nodes[first:] if n.inputs):
         for out, mark in zip(made.outputs, _marked(made, marks, open_), strict=True):
             marks[id(out)] = mark
+    # an eager tensor of zeros, too, makes a rule linear that would not be with other contents
+    for x, symbol in trace._captured.values():
+        if _mark(symbol, {}) is Mark.ZERO:
+            looked_at(x)
     ends = {_mark(x, marks) for x in found} - {Mark.ZERO}
     return max(ends, default=Mark.ZERO) if Mark.FREE not in ends else Mark.OTHER
 

@@ -169,6 +169,18 @@ def test_rules_in_bodies_and_maps(name):
         np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
+def test_zeros_that_made_a_rule_linear_may_be_others_in_the_next_call():
+    def jacobian(x, shift):
+        shifted = tape_api.custom_gradient(lambda t: (tape_api.sin(t), lambda d: d + shift))
+        tape, y = watching(x, lambda: shifted(x))
+        return tape.jacobian(y, x)
+
+    function = tape_api.function(jacobian)
+    for shift in (0.0, 0.0, 1.0, 0.0):
+        found = function(tape_api.constant(POINT), tape_api.constant(shift, "float64"))
+        np.testing.assert_array_equal(found, np.eye(3) + shift)
+
+
 def test_a_rule_that_reads_its_cotangent_says_so():
     @tape_api.custom_gradient
     def f(t):
