@@ -29,12 +29,11 @@ from dualgrad.frontend.flow.closures import Closure
 from engine.core.arguments import as_int
 from engine.core.aval import Aval
 from engine.core.dtypes import DType
-from engine.core.kinds import nondifferentiable
 from engine.core.nest import Structure
 from engine.core.trace import Symbol
 from engine.core.value import Value, boxed
 from engine.runtime.errors import InternalError, InvalidArgumentError, OpError, OutOfRangeError, of_users_function
-from graph_api.control_flow.flow import one_by_one
+from graph_api.control_flow.flow import stateful_op
 from graph_api.convert import convert_to_tensor
 from graph_api.graphs.graph import get_default_graph
 from graph_api.graphs.tensor import GraphShape, Tensor
@@ -218,15 +217,13 @@ def _reduced(*values: Any, stage: Stage, function: Any, initial: Any, captured: 
     return tuple([np.array(a) for a in state])
 
 
-reduce_dataset = nondifferentiable(
+reduce_dataset = stateful_op(
     "reduce_dataset",
     _reduced,
     abstract=lambda *_, stage, function, initial, captured, spec: tuple(spec),
-    batch=one_by_one,
     type="ReduceDataset",
     args=("*captured",),
     multi=True,
-    stateful=True,
     doc="What a function makes of all elements of a data set.",
 )
 

@@ -18,14 +18,13 @@ from dualgrad.data.stage import Environment, Stage
 from dualgrad.data.structure import DatasetLeaf, avals, batched, flat, is_structure, mapped, packed, width
 from engine.core.aval import Aval
 from engine.core.dtypes import DType, as_dtype, string
-from engine.core.kinds import nondifferentiable
 from engine.core.nest import Structure
 from engine.core.trace import placeholder
 from engine.core.value import boxed
 from engine.core.variable import variable_handle
 from engine.runtime.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 from engine.runtime.faces import Shown
-from graph_api.control_flow.flow import one_by_one
+from graph_api.control_flow.flow import stateful_op
 from graph_api.convert import convert_to_tensor
 from graph_api.graphs.graph import get_default_graph
 from graph_api.graphs.tensor import GraphShape, Operation, Tensor
@@ -62,15 +61,13 @@ def _started(number: Any, *values: Any, resource: Resource, stage: Stage, captur
     return ()
 
 
-start_iterator = nondifferentiable(
+start_iterator = stateful_op(
     "start_iterator",
     _started,
     abstract=lambda *_, **__: (),
-    batch=one_by_one,
     type="MakeIterator",
     args=("resource", "*captured"),
     multi=True,
-    stateful=True,
     doc="Starts an iterator anew.",
 )
 
@@ -90,15 +87,13 @@ def _next(
         return running.next()
 
 
-next_element = nondifferentiable(
+next_element = stateful_op(
     "next_element",
     _next,
     abstract=lambda *_, resource, stage, captured, spec: tuple(spec),
-    batch=one_by_one,
     type="IteratorGetNext",
     args=("resource", "*captured"),
     multi=True,
-    stateful=True,
     doc="The next element of an iterator.",
 )
 
@@ -114,14 +109,12 @@ def _handle(number: Any, *values: Any, resource: Resource, stage: Any, captured:
     return boxed(f"iterator{id(resource)} {int(number)}".encode())
 
 
-string_handle = nondifferentiable(
+string_handle = stateful_op(
     "string_handle",
     _handle,
     abstract=lambda *_, resource, stage, captured: Aval((), string),
-    batch=one_by_one,
     type="IteratorToStringHandle",
     args=("resource", "*captured"),
-    stateful=True,
     doc="A string that names an iterator of a session.",
 )
 
@@ -149,15 +142,13 @@ def _not_started() -> NoReturn:
     )
 
 
-next_of_handle = nondifferentiable(
+next_of_handle = stateful_op(
     "next_of_handle",
     _next_of,
     abstract=lambda handle, *, spec: tuple(spec),
-    batch=one_by_one,
     type="IteratorGetNext",
     args=("handle",),
     multi=True,
-    stateful=True,
     doc="The next element of the iterator that a string names.",
 )
 

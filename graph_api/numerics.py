@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import graph_api as tf
-from engine.core.kinds import nondifferentiable
 from engine.core.variable import assign_variable, variable_handle
 from engine.ops import checked
-from graph_api.control_flow.flow import no_op, one_by_one
+from graph_api.control_flow.flow import no_op, stateful_op
 from graph_api.graphs.graph import get_default_graph
 from graph_api.graphs.tensor import Operation, Tensor
 
@@ -18,15 +17,13 @@ def _require_finite(array: Any, *, message: str) -> tuple[()]:
     return ()
 
 
-require_finite = nondifferentiable(
+require_finite = stateful_op(
     "require_finite",
     _require_finite,
     abstract=lambda _, message: (),
-    batch=one_by_one,
     type="CheckNumerics",
     args=("tensor",),
     multi=True,
-    stateful=True,
     doc="Raises if an element is not finite, also if nobody needs the tensor.",
 )
 

@@ -23,11 +23,10 @@ from dualgrad.files.protos import (
 )
 from engine.core.aval import Aval, compatible, format_shape
 from engine.core.dtypes import string
-from engine.core.kinds import nondifferentiable
 from engine.core.value import boxed
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.runtime.faces import Shown
-from graph_api.control_flow.flow import one_by_one
+from graph_api.control_flow.flow import stateful_op
 from graph_api.convert import convert_to_tensor
 from graph_api.graphs.graph import Graph, get_default_graph
 from graph_api.graphs.graph_keys import GraphKeys
@@ -54,14 +53,12 @@ def _described(*operands: Any, describe: Callable[..., Any], tag: str, options: 
     return boxed(Summary(value=describe(tag, *operands, *options)).SerializeToString())
 
 
-summary_op = nondifferentiable(
+summary_op = stateful_op(
     "summary_op",
     _described,
     abstract=lambda *x, describe, tag, options: Aval((), string),
-    batch=one_by_one,
     type="Summary",
     args=("*values",),
-    stateful=True,
     doc="A summary of a tensor: a serialized message.",
 )
 
@@ -79,14 +76,12 @@ def _merged(*parts: Any) -> np.ndarray:
     return boxed(whole.SerializeToString())
 
 
-merge_op = nondifferentiable(
+merge_op = stateful_op(
     "merge_op",
     _merged,
     abstract=lambda *parts: Aval((), string),
-    batch=one_by_one,
     type="MergeSummary",
     args=("*inputs",),
-    stateful=True,
     doc="Several summaries as one.",
 )
 

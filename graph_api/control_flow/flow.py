@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,10 @@ def one_by_one(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any
     raise UnimplementedError(
         f"{op.name}: a Python function cannot be vectorized; write it with this package's functions"
     )
+
+
+stateful_op = partial(nondifferentiable, batch=one_by_one, stateful=True)
+"""An op that does something, or may give something else each time."""
 
 
 # ---- Print -----------------------------------------------------------------------------------------------------------
@@ -138,15 +143,13 @@ def _assert_kernel(condition: Any, *data: Any, message: str) -> tuple[()]:
     return ()
 
 
-assert_op = nondifferentiable(
+assert_op = stateful_op(
     "assert_op",
     _assert_kernel,
     abstract=lambda *_, message: (),
-    batch=one_by_one,
     type="Assert",
     args=("condition", "*data"),
     multi=True,
-    stateful=True,
     doc="Raises unless the condition holds.",
 )
 
@@ -178,15 +181,13 @@ def _call_python(*arrays: Any, func: Callable[..., Any], dtypes: Sequence[DType]
 
 
 def _python_call(name: str, type: str) -> Op:
-    return nondifferentiable(
+    return stateful_op(
         name,
         _call_python,
         abstract=lambda *_, func, dtypes, single: [Aval(None, dtype) for dtype in dtypes],
-        batch=one_by_one,
         type=type,
         args=("*inputs",),
         multi=True,
-        stateful=True,
         doc="Calls a Python function on arrays. Derivatives do not pass it.",
     )
 

@@ -12,7 +12,6 @@ import numpy as np
 from dualgrad.data.readers import read_lines, read_pieces, read_tfrecords
 from engine.core.aval import Aval, normalize_shape
 from engine.core.dtypes import string
-from engine.core.kinds import nondifferentiable
 from engine.core.operands import Operand
 from engine.core.value import boxed
 from engine.ops import gather, shape
@@ -20,7 +19,7 @@ from engine.ops.filling import range as range_of
 from engine.runtime.errors import InvalidArgumentError, OutOfRangeError
 from engine.runtime.faces import Shown
 from graph_api import sampling
-from graph_api.control_flow.flow import one_by_one, py_func
+from graph_api.control_flow.flow import py_func, stateful_op
 from graph_api.convert import convert_to_tensor
 from graph_api.graphs.graph import get_default_graph
 from graph_api.graphs.graph_keys import GraphKeys
@@ -37,14 +36,12 @@ def _counted(value: Any, *, limit: int) -> Operand:
     return value
 
 
-below_limit = nondifferentiable(
+below_limit = stateful_op(
     "below_limit",
     _counted,
     abstract=lambda value, *, limit: value,
-    batch=one_by_one,
     type="CountUpTo",
     args=("value",),
-    stateful=True,
     doc="The value, while it is below a limit; then OutOfRangeError.",
 )
 
@@ -394,15 +391,13 @@ class ReaderBase(Shown):
                 state.left, state.number = self.records(state.file), 0
 
 
-next_record = nondifferentiable(
+next_record = stateful_op(
     "next_record",
     lambda resource, number, *, reader, queue: reader.following(int(resource), number, queue),
     abstract=lambda *_, reader, queue: (Aval((), string), Aval((), string)),
-    batch=one_by_one,
     type="ReaderReadV2",
     args=("resource", "queue"),
     multi=True,
-    stateful=True,
     doc="The next record of the files whose names a queue has.",
 )
 

@@ -18,11 +18,10 @@ from dualgrad.data.stage import stacked
 from engine.core.arguments import as_int
 from engine.core.aval import Aval, normalize_shape
 from engine.core.dtypes import as_dtype, bool_, int32
-from engine.core.kinds import nondifferentiable
 from engine.core.value import boxed
 from engine.runtime.errors import CancelledError, InvalidArgumentError, OutOfRangeError
 from engine.runtime.faces import Shown
-from graph_api.control_flow.flow import one_by_one
+from graph_api.control_flow.flow import stateful_op
 from graph_api.convert import convert_to_tensor
 from graph_api.graphs.graph import get_default_graph
 from graph_api.graphs.tensor import Operation, Tensor
@@ -127,15 +126,13 @@ def _put(number: Any, *values: Any, queue: QueueBase, many: bool) -> tuple[()]:
     return ()
 
 
-put_elements = nondifferentiable(
+put_elements = stateful_op(
     "put_elements",
     _put,
     abstract=lambda *_, queue, many: (),
-    batch=one_by_one,
     type="QueueEnqueueV2",
     args=("resource", "*values"),
     multi=True,
-    stateful=True,
     doc="Puts elements into a queue.",
 )
 
@@ -145,15 +142,13 @@ def _taken(number: Any, count: Any, *, queue: QueueBase, many: bool, fewer: bool
     return queue.together(elements) if many else tuple([np.array(a) for a in elements[0]])
 
 
-take_elements = nondifferentiable(
+take_elements = stateful_op(
     "take_elements",
     _taken,
     abstract=lambda *_, queue, many, fewer, spec: tuple(spec),
-    batch=one_by_one,
     type="QueueDequeueV2",
     args=("resource", "count"),
     multi=True,
-    stateful=True,
     doc="Takes elements out of a queue.",
 )
 
@@ -163,35 +158,29 @@ def _closed(number: Any, *, queue: QueueBase, cancel: bool) -> tuple[()]:
     return ()
 
 
-close_queue = nondifferentiable(
+close_queue = stateful_op(
     "close_queue",
     _closed,
     abstract=lambda *_, queue, cancel: (),
-    batch=one_by_one,
     type="QueueCloseV2",
     args=("resource",),
     multi=True,
-    stateful=True,
     doc="Closes a queue.",
 )
-queue_size = nondifferentiable(
+queue_size = stateful_op(
     "queue_size",
     lambda number, *, queue: np.int32(len(queue.elements(number))),
     abstract=lambda *_, queue: Aval((), int32),
-    batch=one_by_one,
     type="QueueSizeV2",
     args=("resource",),
-    stateful=True,
     doc="How many elements a queue has.",
 )
-queue_is_closed = nondifferentiable(
+queue_is_closed = stateful_op(
     "queue_is_closed",
     lambda number, *, queue: np.bool_(queue.elements(number).is_closed),
     abstract=lambda *_, queue: Aval((), bool_),
-    batch=one_by_one,
     type="QueueIsClosedV2",
     args=("resource",),
-    stateful=True,
     doc="Whether a queue is closed.",
 )
 

@@ -85,3 +85,23 @@ def test_vectors() -> None:
         tf.distributions.kl_divergence(parts, tf.distributions.Uniform())
     with pytest.raises(ValueError, match="either"):
         tf.distributions.Bernoulli()
+
+
+@pytest.mark.parametrize("static", [True, False])
+def test_parameters_are_checked_if_asked_for(static: bool) -> None:
+    modes = lambda d, bad: d.Dirichlet([3.0, bad], allow_nan_stats=False).mode()  # noqa: E731
+    made: list[Callable[[Any, Any], Any]] = [
+        lambda d, bad: d.Normal(bad, bad, validate_args=True).sample(),
+        lambda d, bad: d.Uniform(0.0, bad, validate_args=True).sample(),
+        lambda d, bad: d.Gamma(1.0, bad, validate_args=True).sample(),
+        lambda d, bad: d.Exponential(bad, validate_args=True).sample(),
+        lambda d, bad: d.Beta(bad, 1.0, validate_args=True).sample(),
+        lambda d, bad: d.Bernoulli(probs=bad + 3.0, validate_args=True).sample(),
+        lambda d, bad: d.Categorical(probs=[bad + 1.5, 0.7], validate_args=True).sample(),
+        lambda d, bad: d.Dirichlet([1.0, bad], validate_args=True).sample(),
+    ]
+    for make in [*made, modes]:
+        with graph_api.Graph().as_default(), graph_api.Session() as session:
+            bad = graph_api.constant(-1.0) if static else graph_api.placeholder(graph_api.float32, [])
+            with pytest.raises(graph_api.errors.InvalidArgumentError, match=r"assert"):
+                session.run(make(graph_api.distributions, bad), None if static else {bad: -1.0})

@@ -8,6 +8,7 @@ from typing import Any
 import graph_api as tf
 from engine.core.tensor_shape import TensorShape
 from engine.runtime.faces import Shown
+from graph_api.control_flow.flow import with_dependencies
 from graph_api.graphs.tensor import Tensor
 
 FULLY_REPARAMETERIZED = "FULLY_REPARAMETERIZED"
@@ -21,6 +22,11 @@ def floats(*values: Any) -> list[Any]:
     """Parameters as tensors of one floating dtype."""
     known = next((v.dtype for v in values if hasattr(v, "dtype")), tf.float32)
     return [tf.convert_to_tensor(v, dtype=None if hasattr(v, "dtype") else known) for v in values]
+
+
+def positive(validate_args: bool, *values: Tensor) -> list[Tensor]:
+    """The parameters, guarded against what is not positive if asked for."""
+    return [with_dependencies([tf.assert_positive(v)], v) if validate_args else v for v in values]
 
 
 class Distribution:
@@ -70,8 +76,11 @@ class Distribution:
 
     def sample(self, sample_shape: Any = (), seed: Any = None, name: str | None = None) -> Tensor:
         """Samples: of the shape asked for, followed by that of the parameters."""
-        count = tf.reshape(tf.convert_to_tensor(sample_shape, dtype=tf.int32), [-1])
-        return self._sample(tf.concat([count, tf.shape(self._like())], 0), seed)
+        return self._sample(tf.reshape(tf.convert_to_tensor(sample_shape, dtype=tf.int32), [-1]), seed)
+
+    def _each(self, shape: Any) -> Tensor:
+        """The shape of samples that are drawn element by element."""
+        return tf.concat([shape, tf.shape(self._like())], 0)
 
     def prob(self, value: Any, name: str | None = None) -> Tensor:
         """The density (or probability) of values."""

@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 import graph_api as tf
+from graph_api.control_flow.flow import with_dependencies
 from graph_api.graphs.tensor import Tensor
-from graph_api.legacy.distributions.base import NOT_REPARAMETERIZED, Distribution, RegisterKL, floats
+from graph_api.legacy.distributions.base import NOT_REPARAMETERIZED, Distribution, RegisterKL, floats, positive
 
 log, lgamma, digamma = tf.math.log, tf.math.lgamma, tf.math.digamma
 
@@ -17,11 +18,12 @@ class Normal(Distribution):
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool = False, allow_nan_stats: bool = True,
                  name: str = "Normal") -> None:  # fmt: skip
-        self.loc, self.scale = floats(loc, scale)
+        self.loc, scale = floats(loc, scale)
+        (self.scale,) = positive(validate_args, scale)
         super().__init__(name, loc=self.loc, scale=self.scale)
 
     def _sample(self, shape: Any, seed: Any) -> Tensor:
-        return self.loc + self.scale * tf.random.normal(shape, dtype=self.dtype, seed=seed)
+        return self.loc + self.scale * tf.random.normal(self._each(shape), dtype=self.dtype, seed=seed)
 
     def _z(self, value: Any) -> Tensor:
         return (value - self.loc) / self.scale
@@ -63,6 +65,9 @@ class Uniform(Distribution):
     def __init__(self, low: Any = 0.0, high: Any = 1.0, validate_args: bool = False,
                  allow_nan_stats: bool = True, name: str = "Uniform") -> None:  # fmt: skip
         self.low, self.high = floats(low, high)
+        if validate_args:
+            order = tf.assert_less(self.low, self.high, message="not defined when low >= high")
+            self.low = with_dependencies([order], self.low)
         super().__init__(name, low=self.low, high=self.high)
 
     def range(self, name: str | None = None) -> Tensor:
@@ -70,7 +75,7 @@ class Uniform(Distribution):
         return self.high - self.low
 
     def _sample(self, shape: Any, seed: Any) -> Tensor:
-        return self.low + self.range() * tf.random.uniform(shape, dtype=self.dtype, seed=seed)
+        return self.low + self.range() * tf.random.uniform(self._each(shape), dtype=self.dtype, seed=seed)
 
     def prob(self, value: Any, name: str | None = None) -> Tensor:
         """The density."""
@@ -104,12 +109,10 @@ class Gamma(Distribution):
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool = False, allow_nan_stats: bool = True,
                  name: str = "Gamma") -> None:  # fmt: skip
-        self.concentration, self.rate = floats(concentration, rate)
+        self.concentration, self.rate = positive(validate_args, *floats(concentration, rate))
         super().__init__(name, concentration=self.concentration, rate=self.rate)
 
-    def sample(self, sample_shape: Any = (), seed: Any = None, name: str | None = None) -> Tensor:
-        """Samples: of the shape asked for, followed by that of the parameters."""
-        shape = tf.reshape(tf.convert_to_tensor(sample_shape, dtype=tf.int32), [-1])
+    def _sample(self, shape: Any, seed: Any) -> Tensor:
         return tf.random.gamma(shape, self.concentration, self.rate, self.dtype, seed=seed)
 
     def log_prob(self, value: Any, name: str | None = None) -> Tensor:
@@ -141,7 +144,7 @@ class Exponential(Gamma):
     def __init__(self, rate: Any, validate_args: bool = False, allow_nan_stats: bool = True,
                  name: str = "Exponential") -> None:  # fmt: skip
         (rate,) = floats(rate)
-        super().__init__(tf.ones_like(rate), rate, name=name)
+        super().__init__(tf.ones_like(rate), rate, validate_args, name=name)
 
 
 class Beta(Distribution):
@@ -149,7 +152,8 @@ class Beta(Distribution):
 
     def __init__(self, concentration1: Any = 1.0, concentration0: Any = 1.0, validate_args: bool = False,
                  allow_nan_stats: bool = True, name: str = "Beta") -> None:  # fmt: skip
-        self.concentration1, self.concentration0 = floats(concentration1, concentration0)
+        both = positive(validate_args, *floats(concentration1, concentration0))
+        self.concentration1, self.concentration0 = both
         super().__init__(name, concentration1=self.concentration1, concentration0=self.concentration0)
 
     @property
@@ -157,9 +161,7 @@ class Beta(Distribution):
         """The sum of both."""
         return self.concentration1 + self.concentration0
 
-    def sample(self, sample_shape: Any = (), seed: Any = None, name: str | None = None) -> Tensor:
-        """Samples: of the shape asked for, followed by that of the parameters."""
-        shape = tf.reshape(tf.convert_to_tensor(sample_shape, dtype=tf.int32), [-1])
+    def _sample(self, shape: Any, seed: Any) -> Tensor:
         ones = tf.ones_like(self.total_concentration)
         x = tf.random.gamma(shape, self.concentration1 * ones, dtype=self.dtype, seed=seed)
         other = None if seed is None else seed + 1
@@ -201,13 +203,16 @@ class Bernoulli(Distribution):
         if (logits is None) == (probs is None):
             raise ValueError("Bernoulli: give either `logits` or `probs`")
         (parameter,) = floats(probs if logits is None else logits)
+        if validate_args and logits is None:
+            bounds = [tf.assert_non_negative(parameter), tf.assert_less_equal(parameter, 1.0)]
+            parameter = with_dependencies(bounds, parameter)
         self.logits = parameter if probs is None else log(parameter) - tf.math.log1p(-parameter)
         self.probs = tf.sigmoid(parameter) if probs is None else parameter
         super().__init__(name, probs=self.probs)
         self.dtype = tf.as_dtype(tf.int32 if dtype is None else dtype)
 
     def _sample(self, shape: Any, seed: Any) -> Tensor:
-        return tf.cast(tf.random.uniform(shape, dtype=self.probs.dtype, seed=seed) < self.probs, self.dtype)
+        return tf.cast(tf.random.uniform(self._each(shape), dtype=self.probs.dtype, seed=seed) < self.probs, self.dtype)
 
     def log_prob(self, value: Any, name: str | None = None) -> Tensor:
         """The logarithm of the probability."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import graph_api as tf
+from graph_api.control_flow.flow import with_dependencies
 from graph_api.graphs.tensor import Tensor
-from graph_api.legacy.distributions.base import NOT_REPARAMETERIZED, Distribution, RegisterKL, floats
+from graph_api.legacy.distributions.base import NOT_REPARAMETERIZED, Distribution, RegisterKL, floats, positive
 from graph_api.legacy.distributions.scalars import Normal
 
 log, lgamma, digamma = tf.math.log, tf.math.lgamma, tf.math.digamma
@@ -37,7 +38,7 @@ class MultivariateNormalDiag(Normal):
         if scale_identity_multiplier is not None:
             factor = tf.expand_dims(tf.convert_to_tensor(scale_identity_multiplier), -1)
             scale = factor * tf.ones_like(parameter) if scale_diag is None else scale + factor
-        super().__init__(tf.zeros_like(parameter) if loc is None else loc, scale, name=name)
+        super().__init__(tf.zeros_like(parameter) if loc is None else loc, scale, validate_args, name=name)
 
     def log_prob(self, value: Any, name: str | None = None) -> Tensor:
         """The logarithm of the density of vectors."""
@@ -67,6 +68,9 @@ class Categorical(Distribution):
         if (logits is None) == (probs is None):
             raise ValueError("Categorical: give either `logits` or `probs`")
         (parameter,) = floats(probs if logits is None else logits)
+        if validate_args and logits is None:
+            sums = tf.debugging.assert_near(_total(parameter), tf.ones_like(_total(parameter)))
+            parameter = with_dependencies([tf.assert_non_negative(parameter), sums], parameter)
         self.logits = parameter if probs is None else log(parameter)
         self.probs = tf.nn.softmax(parameter) if probs is None else parameter
         super().__init__(name, probs=self.probs)
@@ -80,9 +84,7 @@ class Categorical(Distribution):
         """The number of classes."""
         return tf.shape(self.logits)[-1]
 
-    def sample(self, sample_shape: Any = (), seed: Any = None, name: str | None = None) -> Tensor:
-        """Classes: of the shape asked for, followed by that of the parameters."""
-        shape = tf.reshape(tf.convert_to_tensor(sample_shape, dtype=tf.int32), [-1])
+    def _sample(self, shape: Any, seed: Any) -> Tensor:
         rows = tf.reshape(self.logits, tf.stack([-1, self.event_size]))
         drawn = tf.random.categorical(rows, tf.reduce_prod(shape), seed=seed)
         drawn = tf.reshape(tf.transpose(drawn), tf.concat([shape, tf.shape(self.logits)[:-1]], 0))
@@ -110,7 +112,8 @@ class Dirichlet(Distribution):
 
     def __init__(self, concentration: Any, validate_args: bool = False, allow_nan_stats: bool = True,
                  name: str = "Dirichlet") -> None:  # fmt: skip
-        (self.concentration,) = floats(concentration)
+        (self.concentration,) = positive(validate_args, *floats(concentration))
+        self.allow_nan_stats = allow_nan_stats
         super().__init__(name, concentration=self.concentration)
 
     @property
@@ -121,9 +124,7 @@ class Dirichlet(Distribution):
     def _mean(self) -> Tensor:
         return self.concentration / tf.expand_dims(self.total_concentration, -1)
 
-    def sample(self, sample_shape: Any = (), seed: Any = None, name: str | None = None) -> Tensor:
-        """Samples: of the shape asked for, followed by that of the parameters."""
-        shape = tf.reshape(tf.convert_to_tensor(sample_shape, dtype=tf.int32), [-1])
+    def _sample(self, shape: Any, seed: Any) -> Tensor:
         drawn = tf.random.gamma(shape, self.concentration, dtype=self.dtype, seed=seed)
         return drawn / tf.expand_dims(_total(drawn), -1)
 
@@ -142,9 +143,11 @@ class Dirichlet(Distribution):
         return self._mean()
 
     def mode(self, name: str | None = None) -> Tensor:
-        """The likeliest vector; NaN where a concentration is not above 1."""
+        """The likeliest vector; NaN, or an error unless `allow_nan_stats`, where a concentration is not above 1."""
         c, size = self.concentration, tf.cast(tf.shape(self.concentration)[-1], self.dtype)
         mode = (c - 1) / tf.expand_dims(self.total_concentration - size, -1)
+        if not self.allow_nan_stats:
+            return with_dependencies([tf.assert_greater(c, 1.0, message="Mode undefined")], mode)
         above = tf.reduce_all(c > 1, -1, keepdims=True)
         return tf.where(tf.logical_and(above, c > 1), mode, tf.zeros_like(c) + float("nan"))
 
