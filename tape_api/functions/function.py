@@ -175,7 +175,7 @@ class Function(Shown, Generic[P, R]):
         if self.input_signature is not None:
             args, kwargs, specs = _fitting(self.python_function, self.input_signature, args, kwargs)
         if kwargs or not _ARE_TENSORS.issuperset(map(type, args)):
-            args, kwargs = _converted((args, kwargs), np.ndarray)
+            args, kwargs = _converted((args, kwargs), (np.ndarray, np.generic))
         if active.function is not None:
             return self._as_python(args, kwargs, Streams())
         arguments: list[EagerTensor] = []

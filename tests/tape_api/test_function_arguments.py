@@ -148,7 +148,8 @@ def test_numbers_that_python_takes_for_equal() -> None:
         return tf.function(lambda x, k: x * tf.cast(k, tf.float32) + (x if isinstance(k, int) else 0.0)), calls
 
     function = both(make)
-    assert function.experimental_get_tracing_count() == len(values)
+    # the two float32 are tensors
+    assert function.experimental_get_tracing_count() == len(values) - 1
 
 
 def test_keys_of_a_dict_that_python_takes_for_equal() -> None:
