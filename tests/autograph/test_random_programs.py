@@ -11,7 +11,7 @@ import tape_api
 from tests.autograph.random_programs import Writer
 from tests.autograph.test_programs import INPUTS, in_a_graph, on_a_tape, same
 
-COUNT = int(os.environ.get("AUTOGRAPH_PROGRAMS", "20"))
+COUNT = int(os.environ.get("AUTOGRAPH_PROGRAMS", "12"))
 FIRST = int(os.environ.get("AUTOGRAPH_FIRST", "0"))
 
 

@@ -123,10 +123,10 @@ LESS = [without(p) for p in ("noop_elimination", "algebraic_simplification", "co
 def test_every_op_gives_the_same_bits_on_views_in_all_modes(view: str) -> None:
     """Values, gradients and their sums: on a tape and in programs, with any passes; in the layouts that are known."""
     rows, known = tried(view), 0
-    for row, arrays, plain in rows:
+    for i, (row, arrays, plain) in enumerate(rows):
         want = eagerly(row, arrays, view)
         kept = program_of(row, arrays, view, KEPT)
-        others = [ALL_PASSES, *(LESS if view == "transposed" else ())]
+        others = [ALL_PASSES, LESS[i % 3]] if view == "transposed" else []
         for program in (plain, kept, *(program_of(row, arrays, view, passes) for passes in others)):
             with noted(f"{row.id}: {program}"):
                 assert_same_bits(program(*arrays), want)

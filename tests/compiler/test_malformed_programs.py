@@ -17,10 +17,9 @@ pytestmark = pytest.mark.skipif(not executor.status().active, reason=str(executo
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="crashes are looked for in child processes")
-@pytest.mark.parametrize("seed", [0, 3])
-def test_changes_at_random_crash_nothing(seed: int) -> None:
+def test_changes_at_random_crash_nothing() -> None:
     # a process of its own: no threads that a fork would leave behind
-    said = printed("-m", "tests.fuzz.attack", "--seed", seed, "--n", "3", "--changes", "40")
+    said = printed("-m", "tests.fuzz.attack", "--seed", 3, "--n", "3", "--changes", "40")
     tried, refused = (int(said.split()[i]) for i in (0, 2))
     assert tried > 100 and refused > 100
 
