@@ -311,7 +311,7 @@ scale = Op(
     kind="elementwise",
     sparsity=ELEMENTWISE,
     layout=Layout.LIKE,
-    keeps_nan=(0,),
+    keeps_nan=lambda params: () if params.get("either") else (0,),
     rounds_correctly=True,
     doc="""``ct * partial``, but zero wherever `ct` is zero, even if the partial is infinite or NaN there.
 

@@ -232,14 +232,24 @@ def test_choices_of_few_elements_stay_where_something_equals_an_extreme() -> Non
         assert bool(large) == stay, f.__name__
 
 
-def test_a_large_value_that_no_small_one_tells_of_is_looked_at_itself() -> None:
-    """What is gathered need not hold the NaN that a choice makes zero."""
-    count = 5000
+EVEN = np.arange(5000) % 2 == 0
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        lambda x: gather.gather(trig.sin(x), np.flatnonzero(EVEN)),
+        lambda x: [scale(x, EVEN * 1.0, either=True), reduce.reduce_sum(scale(x, ~EVEN * 1.0, either=True))],
+    ],
+    ids=["gathered", "chosen again"],
+)
+def test_a_value_that_no_other_one_tells_of_is_looked_at_itself(part: Callable[[Any], Any]) -> None:
+    """A part of it need not hold the NaN that a choice makes zero."""
 
     def chosen(x: Any, y: Any) -> Any:
-        return gather.gather(trig.sin(keep_chosen(x * y, y, fixed=True)), np.arange(0, count, 2))
+        return part(1.0 + keep_chosen(x * y, y, fixed=True))
 
-    x, y = np.linspace(0.5, 1.0, count), np.linspace(1.0, 2.0, count)
+    x, y = np.linspace(0.5, 1.0, 5000), np.linspace(1.0, 2.0, 5000)
     program = lowered(chosen, [x, y], WHOLE)
     plain = without_choices(program)
     assert plain is not None and keep_chosen not in [i.op for i in plain.instructions]

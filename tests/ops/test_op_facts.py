@@ -116,6 +116,10 @@ def test_a_nan_is_kept_where_an_op_says_so() -> None:
                 broken = np.array(x)
                 broken.flat[k] = np.nan
                 assert all(np.isnan(out).any() for out in call.with_operand(i, broken)), call
+                # a zero beside it may choose
+                others = [np.zeros_like(o) if np.asarray(o).dtype.kind in "fc" else o for o in call.operands]
+                beside = Call(call.op, others, call.params).with_operand(i, broken)
+                assert all(np.isnan(out).any() for out in beside), call
 
 
 def test_operands_change_places_where_an_op_says_so() -> None:

@@ -73,5 +73,13 @@ ROWS = (
         oracle=lambda ct, partial: np.array([0.0, 0.0, np.inf, 0.0]),
         order=0,
     ),
+    Row(
+        structural.scale,
+        (fixed([0.0, np.nan, np.inf, 2.0]), fixed([np.nan, 0.0, 0.0, 3.0])),
+        {"either": True},
+        label="either",
+        oracle=lambda ct, partial: np.array([0.0, 0.0, 0.0, 6.0]),
+        order=0,
+    ),
     Row(structural.conj_op, (real(3, 4),), dtypes=("complex64", "complex128"), oracle=np.conj, tf="math.conj"),
 )
