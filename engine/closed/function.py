@@ -21,15 +21,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
 from engine.closed.op_list import OpList
 from engine.compiler.ir.instruction import is_stateful
 from engine.compiler.ir.layout import Order, same_layout
-from engine.compiler.lowering import FOLD_LIMIT, lower
-from engine.compiler.program import Program
 from engine.core.aval import Aval, aval_of_array
 from engine.core.batching import Batched, batch_level, materialize
 from engine.core.instantiate import Make, applied, in_trace, instantiate, like
@@ -49,6 +47,10 @@ from engine.runtime.cache import Cache
 from engine.runtime.collector import uncollected
 from engine.runtime.commit import exclusively, in_order
 from engine.runtime.ownership import Shared
+from engine.runtime.tuning import TUNING
+
+if TYPE_CHECKING:
+    from engine.compiler.program import Program
 
 R = TypeVar("R")
 
@@ -225,6 +227,8 @@ class ClosedFunction:
         return self._program or self._make_program()
 
     def _make_program(self) -> Program:
+        from engine.compiler.lowering import lower
+
         given = list(zip(self.parameters, self.avals, strict=True))
         program, reads, assigned = uncollected(lower, self.nodes, given, self.results, **self._lowering)
         self._constants = [i for i, slot in enumerate(program.outputs) if slot in program.constants]
@@ -302,7 +306,7 @@ class ClosedFunction:
         What a tape records has to be ops.
         """
         if self._ops is None:
-            most = self._lowering.get("fold_limit", FOLD_LIMIT)
+            most = self._lowering.get("fold_limit", TUNING.fold_bytes)
             self._ops = OpList(self.nodes, self.parameters, self.results, most)
         return self._ops
 

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,23 +51,24 @@ from engine.ops.joining import stack_op
 from engine.ops.linalg import matmul_op, matmul_specialized
 from engine.ops.reduce import reduce_sum_op, share
 from engine.ops.shape import transpose_op
+from engine.runtime.structs import struct
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Fill:
     """Every element is `value`."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Identity:
     """The elements of the identity matrix with `rows` rows."""
 
     rows: int
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Diagonal:
     """The elements of a diagonal matrix; `values` is its diagonal, as a vector."""
 
@@ -80,7 +80,7 @@ class Diagonal:
         return self.values.aval.size or 0
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Repeated:
     """`values`, again and again along a new axis at `position`."""
 
@@ -88,7 +88,7 @@ class Repeated:
     position: int
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Scaled:
     """The rows of `values`, (..., s, k), each times all rows of `factors`, (n, k): of shape (..., s, n, k)."""
 
@@ -96,14 +96,14 @@ class Scaled:
     factors: TracedValue
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Stacked:
     """The entries along the first axis are `values`."""
 
     values: tuple[TracedValue, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Either:
     """The first of two numbers where `condition` holds, else the second."""
 

@@ -6,24 +6,22 @@ orders.
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
-
 import numpy as np
 
 from engine.core.sparsity import numbers
 from engine.jacobian.execution.decompression import Block, Dense, Scattered
 from engine.runtime.lazy_scipy import sparse
+from engine.runtime.structs import replace, struct
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class Transposed:
     """The dense block of source and target exchanged."""
 
     block: Dense
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class Mirrored:
     """A dense block on the diagonal, its upper triangle taken from the lower one."""
 
@@ -59,7 +57,7 @@ def _mirrored(block: Block) -> object:
     del lower, upper
     size, indices = block.shape[1], whole.indices
     np.subtract(indices, indices.dtype.type(size), out=indices, where=indices >= size)
-    return dataclasses.replace(block.reordered(whole.data), indices=indices, indptr=whole.indptr)
+    return replace(block.reordered(whole.data), indices=indices, indptr=whole.indptr)
 
 
 def _transposed(block: Block, shape: tuple[int, int]) -> object:
@@ -68,4 +66,4 @@ def _transposed(block: Block, shape: tuple[int, int]) -> object:
     entries = sparse.csr_array((np.arange(block.nnz), block.indices, block.indptr), shape=shape)
     turned = entries.T.tocsr()
     moved = block.reordered(turned.data)
-    return dataclasses.replace(moved, indices=turned.indices, indptr=turned.indptr, shape=shape[::-1])
+    return replace(moved, indices=turned.indices, indptr=turned.indptr, shape=shape[::-1])

@@ -13,7 +13,6 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,12 +22,13 @@ from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern, ranges
 from engine.jacobian.structure.peeling import IndexMap
 from engine.runtime.lazy_scipy import sparse
+from engine.runtime.structs import replace, struct
 
 _AT_ONCE = 1 << 17
 """Entries that are put in order at a time: they lie in the processor's caches."""
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class Result:
     """The result of a sweep for one of the values it reads, or that times -1."""
 
@@ -37,7 +37,7 @@ class Result:
     negated: bool = False
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class Whole:
     """A result as it is: seeds are rows (of a reverse sweep) or columns (of a forward sweep)."""
 
@@ -45,21 +45,21 @@ class Whole:
     forward: bool
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class Stacked:
     """Blocks of rows below one another; None for rows of zeros."""
 
     parts: tuple[tuple[Whole | None, int], ...]
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class Beside:
     """Blocks of columns beside one another; None for columns of zeros."""
 
     parts: tuple[tuple[Whole | Stacked | None, int], ...]
 
 
-@dataclass(frozen=True, eq=False)
+@struct(frozen=True, eq=False)
 class Scattered:
     """Numbers out of the flattened, joined results, in the order of a CSR matrix."""
 
@@ -123,7 +123,7 @@ Dense = Whole | Stacked | Beside
 Block = Dense | Scattered | None
 
 
-@dataclass(eq=False)
+@struct(eq=False)
 class Decompression:
     """The blocks for given ends and sweeps.
 

@@ -15,7 +15,6 @@ import os
 import pickle
 from collections.abc import Iterable, Sequence
 from concurrent import futures  # whose executors are loaded when one is asked for
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -37,6 +36,7 @@ from engine.jacobian.structure.path import Path
 from engine.runtime.cache import Cache
 from engine.runtime.errors import InvalidArgumentError, UnimplementedError
 from engine.runtime.ownership import own_results
+from engine.runtime.structs import struct
 from engine.runtime.tuning import TUNING
 
 _LARGE = TUNING.twin_bytes
@@ -210,7 +210,7 @@ class Spread(ClosedFunction):
         return tuple(own_results(self.program, [*[values[i] for i in self._takes], *results], held))
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class SpreadOver:
     """Compiles a plan in about so many chunks, each to be run by itself."""
 

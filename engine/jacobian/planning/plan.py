@@ -10,10 +10,8 @@ structure of the path.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import math
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +35,7 @@ from engine.runtime.cache import Cache
 from engine.runtime.errors import InvalidArgumentError
 from engine.runtime.lazy_scipy import sparse
 from engine.runtime.patience import patience
+from engine.runtime.structs import field, replace, struct
 from engine.runtime.tuning import TUNING
 
 MODES = ("auto", "forward", "reverse")
@@ -60,7 +59,7 @@ counters = {"planned": 0, "reused": 0}
 """How many plans were made, and how often one was used again, for tests and the curious."""
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class Options:
     """The options of the caller."""
 
@@ -74,7 +73,7 @@ class Options:
     """Whether the Jacobian is that of a gradient: one target per source, in the same order."""
 
 
-@dataclass(frozen=True, eq=False)
+@struct(frozen=True, eq=False)
 class Plan:
     """How to compute the Jacobian of some targets with respect to some sources."""
 
@@ -120,7 +119,7 @@ class Plan:
         free = sum(p.count for p in self.sweeps if p.chain is None)
         most = max(1, -(-free // max(count, 1)))
         chunks = [c if p.chain else min(c, most) for p, c in zip(self.sweeps, self.chunks, strict=True)]
-        return dataclasses.replace(self, chunks=chunks)
+        return replace(self, chunks=chunks)
 
     def __str__(self) -> str:
         """The plan described: see `engine.jacobian.planning.describe`."""
@@ -159,7 +158,7 @@ def fingerprint(pattern: Any) -> tuple[Any, ...] | None:
     return pattern.shape, hashlib.sha256(pattern.indptr.tobytes() + pattern.indices.tobytes()).digest()
 
 
-@dataclass(eq=False)
+@struct(eq=False)
 class _Candidate:
     """One way to peel targets and sources, and the sweeps that it leads to."""
 
@@ -271,7 +270,7 @@ def _choices(path: Path, options: Options, sparsity: Any, complex_ends: bool, si
         whole = candidates[0]
         both = symmetric_plan(path, whole.patterns, lambda j, n: whole.assignment.seconds("forward", [j], n), best.time)
         if both is not None:
-            whole = dataclasses.replace(whole, sweeps=both.sweeps, time=both.time, why="entries read at either place")
+            whole = replace(whole, sweeps=both.sweeps, time=both.time, why="entries read at either place")
             yield _Choice(whole, _described([*candidates, whole]), both.blocks)
     yield _Choice(best, _described(candidates))
     # products over cuts cannot be made in chunks, and the other direction may hold less at a time

@@ -7,7 +7,6 @@ cuts, and a Hessian is no more symmetric than its rows are.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 from engine.core.op import Node
@@ -15,6 +14,7 @@ from engine.derivatives.linearity import name_of
 from engine.jacobian.structure.path import Path, is_connected
 from engine.jacobian.structure.pattern import Pattern
 from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.structs import replace
 
 
 def with_single_rows(options: Any, sparsity: Any, node: Node) -> Any:
@@ -29,7 +29,7 @@ def with_single_rows(options: Any, sparsity: Any, node: Node) -> Any:
         raise InvalidArgumentError(
             f"jacobian: argument `sparsity` must be left out where {why}: rows cannot share a sweep then"
         )
-    return dataclasses.replace(options, mode="reverse", symmetric=False)
+    return replace(options, mode="reverse", symmetric=False)
 
 
 def full_patterns(path: Path) -> list[list[Pattern]]:
