@@ -22,12 +22,13 @@ from engine.compiler.assignments import Assignment, assignments
 from engine.compiler.ir.code import Code
 from engine.compiler.ir.instruction import Instruction, is_stateful
 from engine.compiler.ir.layout import Order, is_view, order_of, order_of_result
-from engine.compiler.ir.traced_value import TracedValue, ValueTable
 from engine.compiler.passes.algebraic import (
     SEEDS,
     SIMPLIFICATIONS,
     Simplification,
     Structure,
+    TracedValue,
+    ValueTable,
     of_numbers,
     structure_of_array,
     structure_of_result,

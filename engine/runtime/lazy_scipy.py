@@ -5,8 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from engine.runtime.collector import settled
-
 __all__ = ["Later", "scipy", "sparse"]
 
 
@@ -27,7 +25,7 @@ class Later:
         if name.startswith("_"):
             raise AttributeError(f"{self._package} has no public name {name!r}")
         of = self._package
-        found = settled(import_module, f"{of}.{name}") if self._modules else getattr(settled(import_module, of), name)
+        found = import_module(f"{of}.{name}") if self._modules else getattr(import_module(of), name)
         setattr(self, name, found)
         return found
 

@@ -17,7 +17,7 @@ _NONE: Any = object()
 
 
 class _Made(partial[Any]):
-    """What a class has in the place of a default that each struct makes for itself."""
+    """In a class, it stands in the place of a default that each struct makes for itself."""
 
 
 def field(*, default_factory: Callable[[], Any]) -> Any:
@@ -42,7 +42,6 @@ def struct(
             if isinstance(default, _Made) and not slots:
                 delattr(cls, name)
         fields = cls.__fields__ = getattr(cls, "__fields__", {}) | own
-        cls.__match_args__ = tuple(fields)
         values: Callable[[Any], Any] = attrgetter(*fields, "__class__")
 
         def first(self: Any, *given: Any, **named: Any) -> None:
@@ -52,14 +51,14 @@ def struct(
         def equal(self: Any, other: Any) -> Any:
             return values(self) == values(other) if type(other) is type(self) else NotImplemented
 
-        methods: dict[str, Any] = {"__init__": first, "__repr__": _repr}
+        members: dict[str, Any] = {"__match_args__": tuple(fields), "__init__": first, "__repr__": _repr}
         if eq:
-            methods |= {"__eq__": equal, "__hash__": (lambda self: hash(values(self))) if frozen else None}
+            members |= {"__eq__": equal, "__hash__": (lambda self: hash(values(self))) if frozen else None}
         if frozen:
-            methods |= {"__setattr__": _refuse, "__delattr__": _refuse}
-        for name, method in methods.items():
+            members |= {"__setattr__": _refuse, "__delattr__": _refuse}
+        for name, member in members.items():
             if vars(cls).get(name) is None:
-                setattr(cls, name, method)
+                setattr(cls, name, member)
         return cls
 
     return decorated

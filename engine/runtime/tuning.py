@@ -11,12 +11,9 @@ from typing import Any
 
 from engine.runtime.structs import struct
 
-SAID: list[tuple[str, str, str]] = []
-"""Of each field of `Tuning` its unit, what it says and its source."""
-
 
 def _about(default: Any, unit: str, what: str, source: str) -> Any:
-    SAID.append((unit, what, source))
+    """A constant; its unit, what it says and its source are for who reads this file."""
     return default
 
 

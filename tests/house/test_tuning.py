@@ -9,11 +9,6 @@ from engine.runtime.tuning import Tuning
 HOME = Path(__file__).resolve().parents[2]
 
 
-def test_every_constant_says_its_unit_and_its_source() -> None:
-    assert len(tuning.SAID) == len(Tuning.__match_args__) and all(map(all, tuning.SAID))
-    assert all(getattr(tuning.TUNING, name) > 0 for name in Tuning.__match_args__)
-
-
 def test_the_page_says_what_users_may_meet() -> None:
     said = re.findall(r"^\| `(\w+)` \| ([\d,]+) ", (HOME / "docs" / "tuning.md").read_text(encoding="utf-8"), re.M)
     assert len(said) >= 5 and [(n, v) for n, v in said if getattr(tuning.TUNING, n) != int(v.replace(",", ""))] == []

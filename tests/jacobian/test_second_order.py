@@ -9,8 +9,7 @@ from scipy import sparse
 
 import graph_api
 import tape_api
-from engine.jacobian.coloring.symmetric import symmetrized
-from engine.jacobian.execution.decompression import Result, Scattered
+from engine.jacobian.execution.decompression import Result, Scattered, symmetrized
 from engine.jacobian.structure.path import Path
 from engine.runtime.errors import DetachWarning, InvalidArgumentError
 from engine.runtime.structs import replace

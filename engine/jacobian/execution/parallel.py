@@ -27,12 +27,11 @@ from engine.core.dtypes import int64
 from engine.core.kinds import PerOperand, general
 from engine.core.tape import paused
 from engine.jacobian.execution.chunks import starts, together
-from engine.jacobian.execution.closure_conversion import with_closed_rules
 from engine.jacobian.execution.evaluate import ends_of, note_contents, placed, rows_for, swept
 from engine.jacobian.execution.plan_programs import Mirror, numbered
 from engine.jacobian.planning.direction import PlannedSweep
 from engine.jacobian.planning.plan import Options, Plan, plan_for
-from engine.jacobian.structure.path import Path
+from engine.jacobian.structure.path import Path, with_closed_rules
 from engine.runtime.cache import Cache
 from engine.runtime.errors import InvalidArgumentError, UnimplementedError
 from engine.runtime.ownership import own_results
