@@ -29,7 +29,20 @@ def field(*, default_factory: Callable[[], Any]) -> Any:
 def struct(
     *, frozen: bool = False, eq: bool = True, slots: bool = False, kw_only: bool = False
 ) -> Callable[[type[S]], type[S]]:
-    """A decorator that makes a class one of structs; the options are those of `dataclasses.dataclass`."""
+    """A decorator that makes a class one of structs; the options are those of `dataclasses.dataclass`.
+
+    Examples
+    --------
+    >>> @struct(frozen=True)
+    ... class Point:
+    ...     x: "int"
+    ...     tags: "list[str]" = field(default_factory=list)
+    >>> Point(1), replace(Point(1), x=2) == Point(2), {Point(1).tags is Point(1).tags}
+    (Point(x=1, tags=[]), True, {False})
+    >>> Point(1).x = 2
+    Traceback (most recent call last):
+    dataclasses.FrozenInstanceError: cannot change the field 'x' of a Point
+    """
 
     def decorated(cls: Any) -> Any:
         own = {name: vars(cls).get(name, _NONE) for name in cls.__annotations__}
