@@ -17,12 +17,11 @@ Examples
 6.0
 """
 
-import runpy as _runpy
 import sys as _sys
 from collections.abc import Sequence as _Sequence
 from importlib import import_module as _import_module
 from importlib.machinery import ModuleSpec as _ModuleSpec
-from pathlib import Path as _Path
+from importlib.machinery import SourceFileLoader as _Loader
 from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING
 from typing import Any as _Any
@@ -49,7 +48,8 @@ _PARTS = {
 
 def _guard(*further: str) -> None:
     """Somebody else's `engine`, or one of the `further` packages, may be in the way."""
-    _runpy.run_path(str(_Path(__file__).resolve().parent.parent / "engine" / "guard.py"), {"ALSO": further})
+    guard = __path__[0] + "/../engine/guard.py"
+    exec(_Loader("guard", guard).get_code("guard"), {"__file__": guard, "ALSO": further})  # type: ignore[arg-type]
 
 
 def _part(name: str) -> _ModuleType:

@@ -7,11 +7,11 @@ imports anything. It runs it *by its path*, since by its name the wrong `engine`
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 
-HOME = Path(__file__).resolve().parent.parent
+HOME = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 
 def find(name: str) -> str | None:
@@ -22,22 +22,21 @@ def find(name: str) -> str | None:
     return None if spec is None else spec.origin
 
 
-def _advice(found: Path) -> str:
-    if {"site-packages", "dist-packages"} & set(found.parts):
+def _advice(found: str) -> str:
+    if {"site-packages", "dist-packages"} & set(found.split(os.sep)):
         return "Another distribution has installed it: give each of them an environment of its own."
     return "Rename it; `dualgrad run PROGRAM` keeps both apart."
 
 
 def check(name: str) -> None:
     """Raise ImportError, naming the file in the way, unless `name` is our package."""
-    ours = HOME / name / "__init__.py"
     found = find(name)
-    if found is not None and Path(found).resolve() != ours:
+    if found is not None and os.path.realpath(found) != os.path.join(HOME, name, "__init__.py"):
         # Say the folder where it is a package
-        culprit = Path(found).parent if Path(found).name.startswith("__init__.") else Path(found)
+        culprit = os.path.dirname(found) if os.path.basename(found).startswith("__init__.") else found
         raise ImportError(
             f"{culprit} is in the way: Python imports it as `{name}`, a name that the packages in {HOME} need for "
-            f"themselves. {_advice(Path(found))}",
+            f"themselves. {_advice(found)}",
             name=name,
             path=found,
         )
@@ -45,9 +44,11 @@ def check(name: str) -> None:
 
 def check_ours(name: str) -> None:
     """Raise ImportError if another distribution has put its package where ours was."""
-    file = HOME / name / "__init__.py"
-    if file.is_file() and b"dualgrad" not in file.read_bytes():
-        raise ImportError(f"{file} is not ours. {_advice(file)}", name=name, path=str(file))
+    file = os.path.join(HOME, name, "__init__.py")
+    if os.path.isfile(file):
+        with open(file, "rb") as text:
+            if b"dualgrad" not in text.read():
+                raise ImportError(f"{file} is not ours. {_advice(file)}", name=name, path=file)
 
 
 ALSO: tuple[str, ...]

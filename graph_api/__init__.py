@@ -4,11 +4,11 @@ Importing it loads tables that say where each name is (`graph_api.names`, `graph
 for is loaded when a program first uses it.
 """
 
-import runpy as _runpy
 import sys as _sys
-from pathlib import Path as _Path
+from importlib.machinery import SourceFileLoader as _Loader
 
-_runpy.run_path(str(_Path(__file__).resolve().parent.parent / "engine" / "guard.py"))
+_guard = __path__[0] + "/../engine/guard.py"
+exec(_Loader("guard", _guard).get_code("guard"), {"__file__": _guard})  # type: ignore[arg-type]
 
 from dualgrad.frontend import namespace as _namespace
 from dualgrad.frontend import scipy_modules as _scipy_modules

@@ -3,12 +3,12 @@
 TensorFlow 1's classes are here under their names; `keras` holds Keras's.
 """
 
-import runpy as _runpy
 import sys as _sys
-from pathlib import Path as _Path
+from importlib.machinery import SourceFileLoader as _Loader
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-_runpy.run_path(str(_Path(__file__).resolve().parent.parent / "engine" / "guard.py"))
+_guard = __path__[0] + "/../engine/guard.py"
+exec(_Loader("guard", _guard).get_code("guard"), {"__file__": _guard})  # type: ignore[arg-type]
 
 from dualgrad.frontend.namespace import FOUNDATION as _FOUNDATION
 from dualgrad.frontend.namespace import place_later as _place_later

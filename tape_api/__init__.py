@@ -5,11 +5,11 @@ needs. Importing it loads tables that say where each name is (`tape_api.names`, 
 stands for is loaded when a program first uses it.
 """
 
-import runpy as _runpy
 import sys as _sys
-from pathlib import Path as _Path
+from importlib.machinery import SourceFileLoader as _Loader
 
-_runpy.run_path(str(_Path(__file__).resolve().parent.parent / "engine" / "guard.py"))
+_guard = __path__[0] + "/../engine/guard.py"
+exec(_Loader("guard", _guard).get_code("guard"), {"__file__": _guard})  # type: ignore[arg-type]
 
 from engine.runtime.collector import settled as _settled
 

@@ -133,7 +133,7 @@ OTHERS: dict[str, dict[str, str]] = {
         "engine/executor/vocabulary.py": "_small_loop dots_alike is_outer",
         "engine/runtime/blas.py": "threads_wanted multiplies_in_place openblas thread_count",
         "engine/runtime/commit.py": "_unwarned",
-        "engine/runtime/machine.py": "memory",
+        "engine/jacobian/planning/memory_limit.py": "memory",
     },
     "filled when modules are imported, or by the user": {
         "dualgrad/frontend/flow/composites.py": "_KINDS",

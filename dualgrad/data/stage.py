@@ -9,7 +9,6 @@ row, and is gathered by `batch` in one step.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from dualgrad.data.structure import Spec
 from engine.core.operands import Operand
 from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.structs import field, struct
 
 R = TypeVar("R")
 
@@ -26,7 +26,7 @@ INFINITE, UNKNOWN = -1, -2
 Element = tuple[Any, ...]
 
 
-@dataclass
+@struct()
 class Environment:
     """Knowledge of one iterator: the values of captured tensors, and what stages keep from epoch to epoch.
 
@@ -109,7 +109,7 @@ class Lasting(Iterator[Any]):
             raise
 
 
-@dataclass
+@struct()
 class Stream:
     """Elements on their way.
 

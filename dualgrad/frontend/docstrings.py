@@ -57,7 +57,6 @@ weights             | value, or list      | Factors of the losses, or the values
 """By parameter: its type, and what it means wherever it stands."""
 
 
-_SECTION = re.compile(r"\n *\n *(\w+)\n *-{3,}\n")
 _REQUIRED: Any = object()
 
 
@@ -65,7 +64,7 @@ def describe(thing: Any) -> None:
     """Give a function or class a section of its parameters, unless its docstring has one or there are none."""
     function: Any = getattr(thing, "__init__", None) if isinstance(thing, type) else thing
     doc = thing.__doc__ if isinstance(thing, (type, FunctionType)) else None
-    sections = list(_SECTION.finditer(doc or ""))
+    sections = list(re.finditer(r"\n *\n *(\w+)\n *-{3,}\n", doc or ""))
     if not doc or not isinstance(function, FunctionType) or any(section[1] == "Parameters" for section in sections):
         return
     while not hasattr(function, "__signature__") and hasattr(function, "__wrapped__"):

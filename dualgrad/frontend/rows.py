@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
+from engine.runtime.structs import field, replace, struct
 
-@dataclass(frozen=True, eq=False)
+
+@struct(frozen=True, eq=False)
 class Old:
     """An engine function, or where it is, with other arguments (`dualgrad.frontend.legacy`)."""
 

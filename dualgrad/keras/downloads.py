@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import sys
-import tarfile
 import tempfile
-import urllib.error
-import urllib.request
 import zipfile
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from dualgrad.files import limits
+from engine.runtime.lazy_scipy import Later
 
+hashlib, tarfile = Later("hashlib", modules=False), Later("tarfile", modules=False)
+urllib = Later("urllib", modules=True)
 _TIMEOUT = 30
 
 
@@ -132,7 +131,7 @@ def download(origin: str, target: Path, wanted: str | None = None, algorithm: st
                 f"get_file: what came from {origin} is incomplete or damaged: it does not hash to {wanted}"
             )
         os.replace(part, target)
-    except (urllib.error.URLError, OSError) as error:
+    except OSError as error:
         raise FileNotFoundError(
             f"{target} is not there and could not be downloaded from {origin} ({error}). Fetch it on a machine that "
             f"can, and put it at {target}"

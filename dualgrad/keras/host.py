@@ -195,8 +195,8 @@ class Host:
         """The front end's form of a shared function."""
         form = self._functions.get(function)
         if form is None:
-            form, first = function, next(iter(inspect.signature(function).parameters), "")
-            if first == "host":
+            form, code = function, inspect.unwrap(function).__code__
+            if code.co_varnames[: code.co_argcount][:1] == ("host",):
                 form = functools.update_wrapper(functools.partial(function, self), function)
             elif hasattr(function, "__operands__"):
                 form = self.lifted(function, function.__name__)

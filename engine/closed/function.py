@@ -21,17 +21,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
-from engine.closed.op_list import OpList
 from engine.compiler.ir.instruction import is_stateful
 from engine.compiler.ir.layout import Order, same_layout
-from engine.compiler.lowering import FOLD_LIMIT, lower
-from engine.compiler.program import Program
 from engine.core.aval import Aval, aval_of_array
 from engine.core.batching import Batched, batch_level, materialize
+from engine.core.eager import in_c, wrap
 from engine.core.instantiate import Make, applied, in_trace, instantiate, like
 from engine.core.op import Node, Op, are_plain
 from engine.core.operands import Operand
@@ -49,6 +47,10 @@ from engine.runtime.cache import Cache
 from engine.runtime.collector import uncollected
 from engine.runtime.commit import exclusively, in_order
 from engine.runtime.ownership import Shared
+from engine.runtime.tuning import TUNING
+
+if TYPE_CHECKING:
+    from engine.compiler.program import Program
 
 R = TypeVar("R")
 
@@ -225,6 +227,8 @@ class ClosedFunction:
         return self._program or self._make_program()
 
     def _make_program(self) -> Program:
+        from engine.compiler.lowering import lower
+
         given = list(zip(self.parameters, self.avals, strict=True))
         program, reads, assigned = uncollected(lower, self.nodes, given, self.results, **self._lowering)
         self._constants = [i for i, slot in enumerate(program.outputs) if slot in program.constants]
@@ -302,7 +306,7 @@ class ClosedFunction:
         What a tape records has to be ops.
         """
         if self._ops is None:
-            most = self._lowering.get("fold_limit", FOLD_LIMIT)
+            most = self._lowering.get("fold_limit", TUNING.fold_bytes)
             self._ops = OpList(self.nodes, self.parameters, self.results, most)
         return self._ops
 
@@ -680,3 +684,58 @@ def _built_with(
     with paused():
         results, more = function(body, parameters)
     return ClosedFunction(body, parameters, [body.operand(r) for r in results]), more
+
+
+class OpList:
+    """Ops in the order of execution, which take values by number: given symbols make wanted ones, all of known shapes.
+
+    Numbers count the values given, the constants (of `most` bytes at the most), then the results as they come.
+
+    Raises
+    ------
+    TypeError
+        If a shape is not known, so that other ops might be chosen once it is; if a parameter is a function, which must
+        be asked anew each time; if a constant is too large to be kept.
+    """
+
+    __slots__ = ("constants", "steps", "wanted")
+
+    def __init__(self, nodes: Sequence[Node], given: Sequence[Any], wanted: Sequence[Any], most: int) -> None:
+        numbers = {id(symbol): number for number, symbol in enumerate(given)}
+        made = [node for node in nodes if not all(id(out) in numbers for out in node.outputs)]
+        held = [node for node in made if node.op is constant]
+        steps: list[Any] = []
+        self.constants = [node.params["value"] for node in held]
+        for node in held:
+            numbers[id(node.outputs[0])] = len(numbers)
+        if any(c.nbytes > most for c in self.constants):
+            raise TypeError("a constant is too large to be kept")
+        for node in made:
+            if node.op is constant:
+                continue
+            plain = not node.op.stateful and are_plain(node.params, closed=True)
+            if not plain or not all(out.aval.is_static for out in node.outputs):
+                raise TypeError(f"{node.op.title} may be another op each time")
+            steps += (node.op, tuple([numbers[id(x)] for x in node.inputs]), node.params)
+            for out in node.outputs:
+                numbers[id(out)] = len(numbers)
+        self.steps = tuple(steps)
+        self.wanted = [numbers[id(x)] for x in wanted]
+
+    def __call__(self, given: Sequence[Any]) -> list[Any]:
+        """The results that are wanted, from eager tensors and shapes for what is given."""
+        values = [*given, *map(wrap, self.constants)]
+        apply_all(self.steps, values)
+        return [values[number] for number in self.wanted]
+
+
+def apply_all(steps: tuple[Any, ...], values: list[Any]) -> None:
+    """Apply ops to values by number, and add their results to these."""
+    parts = iter(steps)
+    for op, numbers, params in zip(parts, parts, parts, strict=True):
+        result = op(*[values[number] for number in numbers], **params)
+        values += result if op.multi else (result,)
+
+
+if in_c:
+    apply_all = in_c.apply_all

@@ -21,7 +21,6 @@ import numpy as np
 from engine.closed.function import ClosedFunction
 from engine.closed.retrace import Retrace
 from engine.compiler.ir.layout import order_of_value
-from engine.compiler.updates.deferred_updates import with_deferred_arrays
 from engine.core.batching import Batched
 from engine.core.dtypes import DType
 from engine.core.eager import EagerTensor, in_c
@@ -267,6 +266,8 @@ def _repeated(
     program = walk.program
     out = program(*arrays_of([*values, *seeds], walk.captures))
     if program.products:
+        from engine.compiler.updates.deferred_updates import with_deferred_arrays
+
         out = with_deferred_arrays(out, program.products)
     found = [
         out[i] if type(i) is int else _cotangent(out, i, source) for i, source in zip(results, sources, strict=True)

@@ -8,15 +8,15 @@ program has succeeded.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from engine.compiler.ir.code import Code
 from engine.compiler.ir.instruction import Instruction
 from engine.ops.scatter import tensor_scatter_update_op
+from engine.runtime.structs import struct
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Assignment:
     """The value that a program's results give a variable."""
 

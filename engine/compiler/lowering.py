@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,12 +22,13 @@ from engine.compiler.assignments import Assignment, assignments
 from engine.compiler.ir.code import Code
 from engine.compiler.ir.instruction import Instruction, is_stateful
 from engine.compiler.ir.layout import Order, is_view, order_of, order_of_result
-from engine.compiler.ir.traced_value import TracedValue, ValueTable
 from engine.compiler.passes.algebraic import (
     SEEDS,
     SIMPLIFICATIONS,
     Simplification,
     Structure,
+    TracedValue,
+    ValueTable,
     of_numbers,
     structure_of_array,
     structure_of_result,
@@ -52,6 +52,7 @@ from engine.ops.indexing import getitem_back_op, getitem_op
 from engine.ops.joining import stack_op
 from engine.runtime.errors import ShapeError
 from engine.runtime.patience import patience
+from engine.runtime.structs import field, struct
 from engine.runtime.tuning import TUNING
 
 FOLD_LIMIT, FOLD_TOTAL = TUNING.fold_bytes, 64
@@ -64,7 +65,7 @@ _COMPUTED = 8
 """How many times as large a constant may be that takes longer to compute than to read."""
 
 
-@dataclass(slots=True)
+@struct(slots=True)
 class Application:
     """An op on values, which rewrites look at."""
 
@@ -93,7 +94,7 @@ class Rewrite(NamedTuple):
     """Which one it is of several of one pass."""
 
 
-@dataclass(kw_only=True)
+@struct(kw_only=True)
 class Lowering(Code, ValueTable):
     """The state of one lowering, and the instructions so far."""
 

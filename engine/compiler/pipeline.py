@@ -12,7 +12,6 @@ docs/passes.md are made from it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 
 from engine.compiler import verify
 from engine.compiler.passes.buffer_assignment import assign_buffers
@@ -25,9 +24,10 @@ from engine.compiler.passes.slice_concat import concat_slices
 from engine.compiler.passes.slice_sum import sum_slices
 from engine.compiler.passes.while_merging import merge_loops
 from engine.compiler.program import Program
+from engine.runtime.structs import struct
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class Pass:
     """One row of the table."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -26,12 +25,13 @@ from engine.executor.staged import Staged, runs_natively
 from engine.runtime import buffer_pool, elementary
 from engine.runtime.errors import ResourceExhaustedError
 from engine.runtime.ownership import owners_of
+from engine.runtime.structs import field, struct
 
 _rows = functools.partial(buffer_pool.empty, least=0)
 """How rows of a loop are allocated: there may be many arrays of some hundred steps, which are freed together."""
 
 
-@dataclass(slots=True)
+@struct(slots=True)
 class Program(Code):
     """A compiled trace."""
 

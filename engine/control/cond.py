@@ -13,7 +13,6 @@ tape agree to the bit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from engine.closed.function import ClosedFunction, with_fixed
@@ -29,6 +28,7 @@ from engine.derivatives.strong_zeros import whole_of
 from engine.ops.checked import checked_op
 from engine.ops.compare import select
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
+from engine.runtime.structs import struct
 
 
 def check_predicate(name: str, argument: str, aval: Aval) -> None:
@@ -161,7 +161,7 @@ def _fitting(
     raise ShapeError("cond: no branch fits the shapes it is used with")
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class _Holds:
     """Raises unless the predicate is as expected."""
 

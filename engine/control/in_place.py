@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +24,7 @@ from engine.ops.arithmetic import add
 from engine.ops.gather import add_at, check_range, gather_back_op
 from engine.ops.scatter import check_entries, tensor_scatter_update_op
 from engine.runtime.errors import IndexOutOfRangeError
+from engine.runtime.structs import struct
 from engine.runtime.tuning import TUNING
 
 _LEAST = TUNING.written_bytes
@@ -38,7 +38,7 @@ class _Write(NamedTuple):
     where: str
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class _Plan:
     """A program of a step, and what to write.
 

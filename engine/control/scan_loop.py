@@ -16,7 +16,6 @@ Source: the reverse of a scan as in Griewank and Walther, *Evaluating Derivative
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,6 +38,7 @@ from engine.core.value import Zero, aval_of, differentiable
 from engine.derivatives.strong_zeros import whole_of
 from engine.ops.creation import zeros_like
 from engine.ops.shape import transpose
+from engine.runtime.structs import struct
 
 # ---- shapes ----------------------------------------------------------------------------------------------------------
 
@@ -255,7 +255,7 @@ def pulled_steadily(
         whole = fewer
 
 
-@dataclass
+@struct()
 class _Plan:
     """How a loop is pulled back."""
 
@@ -378,7 +378,7 @@ class _Walk(Recipe):
 # ---- forward mode -------------------------------------------------------------------------
 
 
-@dataclass
+@struct()
 class PushedLoop:
     """A loop that computes tangents beside its carries."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -18,12 +17,13 @@ from engine.core.arguments import as_int
 from engine.core.dtypes import BY_NUMPY, DType, as_dtype
 from engine.runtime.cache import cached
 from engine.runtime.errors import ShapeError
+from engine.runtime.structs import struct
 
 Shape = tuple[int | None, ...] | None
 Known = tuple[int | None, ...] | int | None
 
 
-@dataclass(slots=True, unsafe_hash=True)
+@struct(slots=True, eq=False)
 class Aval:
     """Shape and dtype of a value. Nobody changes one: it is not frozen because that makes it take four times as long.
 
@@ -33,7 +33,7 @@ class Aval:
 
     shape: Shape
     dtype: DType
-    value: Known = field(default=None, compare=False)
+    value: Known = None
 
     @property
     def is_static(self) -> bool:
@@ -61,6 +61,12 @@ class Aval:
         """Whether all of the contents are known."""
         value = self.value
         return isinstance(value, int) or (value is not None and None not in value)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Aval and self.shape == other.shape and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
 
     def __str__(self) -> str:
         return f"{self.dtype.name}{format_shape(self.shape)}"

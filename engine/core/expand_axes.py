@@ -6,7 +6,6 @@ They are written out in full (`Op`), because the kinds that make other ops rest 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from engine.core.sums import add_over
 from engine.core.value import shape_of
 from engine.runtime.cache import cached
 from engine.runtime.errors import ShapeError
+from engine.runtime.structs import replace
 
 
 @cached(4096)

@@ -21,7 +21,6 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, TypedDict, Unpack
 
@@ -36,13 +35,14 @@ from engine.core.sparsity import ELEMENTWISE, rowwise
 from engine.core.structural import Cotangent, Tangent, conj
 from engine.core.value import Zero
 from engine.runtime.errors import DTypeError
+from engine.runtime.structs import struct
 
 
 def _every(i: int, params: dict[str, Any]) -> bool:
     return True
 
 
-@dataclass(eq=False)
+@struct(eq=False)
 class PerOperand(Sequence[Rule]):
     """Rules of an op with any number of operands: ``rules[i](ct, ...)`` calls ``rule(i, ct, ...)``.
 

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -33,6 +32,7 @@ from engine.core.dtypes import DType
 from engine.core.value import Value
 from engine.runtime import elementary
 from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.structs import field, struct
 
 Rule = Callable[..., Any]
 
@@ -60,7 +60,7 @@ class Layout(Enum):
     ANY = "any order"
 
 
-@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+@struct(frozen=True, eq=False, slots=True, kw_only=True)
 class Op:
     """One operation with all its rules. Make one with a kind from `engine.core.kinds`; call it to apply it.
 
@@ -193,19 +193,20 @@ class Op:
     flops: Callable[[Sequence[Aval], Sequence[Aval], dict[str, Any]], float] | None = None
     doc: str = ""
     parts: tuple[Any, ...] | None = None
-    accepted: set[Any] = field(default_factory=set, init=False, repr=False)
+    accepted: set[Any] = field(default_factory=set)
     """The arguments that `abstract` has accepted so far: dtypes of a strict op, else dtypes, shapes and parameters."""
 
-    is_ufunc: bool = field(init=False, repr=False)
+    is_ufunc: bool = False
     """Whether the kernel is an elementwise ufunc, NumPy's or our own, with one result."""
 
-    references: frozenset[int] = field(init=False, repr=False)
+    references: frozenset[int] = frozenset()
     """Positions of the operands of which only shape and dtype count: by convention those called `ref` or `like`."""
 
     def __post_init__(self) -> None:
         kernel: Any = self.kernel
         is_ufunc = elementary.is_ufunc(kernel) and kernel.signature is None and kernel.nout == 1
         derived: dict[str, Any] = {
+            "accepted": set(),
             "is_ufunc": is_ufunc,
             "references": frozenset(i for i, name in enumerate(self.args) if name in ("ref", "like")),
             "elementwise": self.elementwise or self.kind == "elementwise" or is_ufunc,

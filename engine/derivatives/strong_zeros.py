@@ -21,7 +21,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,6 +38,7 @@ from engine.ops.einsum import einsum_op
 from engine.ops.linalg import matmul_op
 from engine.ops.reduce import reduce_sum, spread_like
 from engine.ops.shape import matrix_transpose_op
+from engine.runtime.structs import struct
 
 Map = Callable[[Any], Any]
 """A linear map of cotangents or tangents."""
@@ -77,7 +77,7 @@ class Mask:
         return small if shape_of(small) == shape_of(like) else broadcast_like(cast_like(small, like), like)
 
 
-@dataclass(eq=False, slots=True)
+@struct(eq=False, slots=True)
 class Choice:
     """Which elements of a cotangent (or tangent) were chosen."""
 
@@ -126,7 +126,7 @@ def _either(a: Mask, b: Mask, total: Any) -> Mask:
     return mask
 
 
-@dataclass(eq=False, slots=True)
+@struct(eq=False, slots=True)
 class Part:
     """A cotangent (or tangent) some elements of which may not have been chosen."""
 
@@ -319,7 +319,7 @@ def valued(x: Any, rule: Map, fit: Map) -> Any:
     return Part(rule(value), Choice(fixed, mask), True)
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Reach:
     """The elements of a result that are made of certain elements of a cotangent."""
 

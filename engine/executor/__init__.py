@@ -12,14 +12,14 @@ as rows is called between them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from engine.executor.extension import executor, reason
 from engine.executor.loops import rejected
 from engine.runtime.extension import unused
+from engine.runtime.structs import field, struct
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class Status:
     """The answer of `status`."""
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from engine.executor.own_loops import instead_of
 from engine.executor.refs import Ref, Root, Row
 from engine.runtime.cache import cached
+from engine.runtime.structs import replace
 from engine.runtime.tuning import TUNING
 
 _SHORT = TUNING.row_elements

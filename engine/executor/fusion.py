@@ -10,10 +10,10 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
 
 from engine.executor.own_loops import CONDITIONED, FUSES, MOST_OPERANDS, STEPS, base_of
 from engine.executor.refs import Root, Row
+from engine.runtime.structs import replace, struct
 
 Place = tuple[Root, int]
 """Where an operand starts."""
@@ -27,7 +27,7 @@ _LONG = 96
 """Elements of a line from which on a call for each line pays."""
 
 
-@dataclass(slots=True)
+@struct(slots=True)
 class Steps:
     """Letters and their operands, with which a row computes its result."""
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from engine.executor.fusion import fused, operation
 from engine.executor.own_loops import base_of
@@ -20,6 +19,7 @@ from engine.executor.refs import Call, Root, Row
 from engine.executor.rowlines import ADDING, Form, Lines, is_of_matrices, lines_of, ways_of
 from engine.executor.selecting import Chain, chains
 from engine.executor.summing import once, recomputed, summed
+from engine.runtime.structs import field, struct
 from engine.runtime.tuning import TUNING
 
 _TILE = TUNING.native_tile
@@ -35,7 +35,7 @@ _BACK = 4
 """Groups that a row may be moved before, to join an earlier one."""
 
 
-@dataclass(slots=True)
+@struct(slots=True)
 class Group:
     """Rows that go through the same lines, `count` of them. Others stand alone, without a count."""
 

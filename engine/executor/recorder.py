@@ -10,7 +10,6 @@ whether a reshape is a view) is read off what it did.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
@@ -24,6 +23,7 @@ from engine.executor.own_loops import LOOPS
 from engine.executor.reductions import added_rows, reduce
 from engine.executor.refs import Call, Recording, Ref, Root, Row, constant_ref, elementwise
 from engine.executor.vocabulary import FUNCTIONS, apply_ufunc, cast, dot, getitem, part, refused_nan
+from engine.runtime.structs import replace
 
 
 class Recorder:

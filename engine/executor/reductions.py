@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +15,7 @@ from engine.executor.loops import loop_of, numbers_like, reduces_alike, special_
 from engine.executor.own_loops import LOOPS, instead_of
 from engine.executor.refs import Ref, Root, Row, constant_ref, elementwise, longer_inside, loop_nest
 from engine.runtime.cache import Cache
+from engine.runtime.structs import replace
 from engine.runtime.tuning import TUNING
 
 _STARTS: dict[Any, Any] = {np.add: 0, np.multiply: 1, np.logical_or: False, np.logical_and: True}

@@ -7,18 +7,18 @@ import itertools
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
 
 from engine.executor.own_loops import AT_INDICES
 from engine.runtime.cache import cached
+from engine.runtime.structs import field, struct
 
 Steps = TypeVar("Steps", bound=tuple[int, ...])
 
 
-@dataclass(eq=False, slots=True)
+@struct(eq=False, slots=True)
 class Root:
     """Memory of one array."""
 
@@ -64,7 +64,7 @@ def _extent(shape: tuple[int, ...], strides: tuple[int, ...], item: int) -> tupl
     return low, high + item
 
 
-@dataclass(slots=True)
+@struct(slots=True)
 class Ref:
     """A view of a root.
 
@@ -114,7 +114,7 @@ def core_names(ufunc: np.ufunc) -> tuple[str, ...]:
     return tuple(dict.fromkeys(itertools.chain(*core_dims(ufunc))))
 
 
-@dataclass(slots=True)
+@struct(slots=True)
 class Row:
     """One call of an inner loop, or several with the dimensions `outer` around it; see rows.h."""
 
@@ -147,7 +147,7 @@ class Row:
         return math.prod(dims) * math.prod(self.outer)
 
 
-@dataclass(slots=True)
+@struct(slots=True)
 class Call:
     """A call of a kernel."""
 
@@ -226,7 +226,7 @@ def elementwise(loop: tuple[Any, ...], operands: Sequence[Ref], outputs: int = 1
     return Row(loop, tuple([(x.root, x.offset) for x in operands]), (count,), steps, outer, strides, outputs)
 
 
-@dataclass(slots=True)
+@struct(slots=True)
 class Recording:
     """The steps of a run: rows and calls in order, and where its results are."""
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.executor.own_loops import AT_INDICES, LOOPS, is_summed
 from engine.executor.refs import Root, Row, core_dims, core_names, longer_inside
 from engine.ops.small_matrix import FUNCTIONS as SMALL_MATRICES
+from engine.runtime.structs import replace, struct
 
 Axis = tuple[int, tuple[int, ...]]
 """The size of an axis, and the strides of all operands along it."""
@@ -19,7 +19,7 @@ Form = tuple[int, int, int, int]
 that begins anew behind the last line: lines along the second axis of an array have a piece in each row."""
 
 
-@dataclass(slots=True)
+@struct(slots=True)
 class Lines:
     """How a row goes through lines."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from engine.executor.loops import loop_of
 from engine.executor.own_loops import LOOPS, base_of, is_summed
 from engine.executor.refs import Root, Row
 from engine.executor.rowlines import ADDING, Axis, Lines
+from engine.runtime.structs import replace, struct
 
 Ways = Callable[[Row], Lines | None]
 """How a row goes through the lines of its group."""
@@ -31,7 +31,7 @@ _ZERO, _ZERO_OR_NAN, _FALSE, _TOLD = "zero", "zero or NaN", "false", "whether it
 _KEEPING = ("copy", "negative", "absolute", "square")
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class Guard:
     """The numbers that say what is zero: where they start, how many of each line, and the step between these."""
 
@@ -41,7 +41,7 @@ class Guard:
     step: int
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class Shares:
     """The derivative of an extreme: a share for each number that equals the extreme of its line, and 0 for others."""
 
@@ -53,7 +53,7 @@ class Shares:
     """Steps of numbers and shares from one to the next."""
 
 
-@dataclass
+@struct()
 class Chain:
     """Rows behind a guard, the sums they lead to among them."""
 

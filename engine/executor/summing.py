@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from engine.executor.fusion import OPERATIONS, Place, Steps, Strides, joined
@@ -17,6 +16,7 @@ from engine.executor.own_loops import FUSES, LOOPS, MOST_SUMMED, MOST_TERMS, SUM
 from engine.executor.refs import Call, Root, Row
 from engine.executor.rowlines import Axis, Lines
 from engine.executor.selecting import fills_zero
+from engine.runtime.structs import replace
 from engine.runtime.tuning import TUNING
 
 Ways = Callable[[Row], Lines | None]

@@ -22,13 +22,12 @@ from engine.core.trace import Symbol, Trace, constant_value, needed_nodes
 from engine.core.value import Value, as_array, aval_of
 from engine.core.variable import Variable, read_variable, tracked_value
 from engine.derivatives.custom import custom_call
-from engine.jacobian.execution.closure_conversion import with_closed_rules
 from engine.jacobian.execution.decompression import Scattered
 from engine.jacobian.execution.evaluate import evaluate
 from engine.jacobian.execution.parallel import Spread, SpreadOver, check_executor, spread, spread_over
 from engine.jacobian.execution.plan_programs import numbered
 from engine.jacobian.planning.plan import Plan, plan_for
-from engine.jacobian.structure.path import Path
+from engine.jacobian.structure.path import Path, with_closed_rules
 from engine.jacobian.views.results import sparse_block
 from engine.runtime.cache import Cache
 from engine.runtime.errors import DTypeError, InvalidArgumentError

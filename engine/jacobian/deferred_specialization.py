@@ -24,13 +24,12 @@ from engine.core.structural import broadcast_like_op, reshape_like_op, sum_to_li
 from engine.core.tape import paused
 from engine.core.value import aval_of, dtype_of, known_shape
 from engine.core.variable import read_variable, variable_handle
-from engine.jacobian.execution.closure_conversion import with_closed_rules
 from engine.jacobian.execution.evaluate import evaluate
 from engine.jacobian.independence import checked_rows
 from engine.jacobian.planning.memory_limit import check_batch_room
 from engine.jacobian.planning.plan import Options, plan_for
 from engine.jacobian.second import rowwise
-from engine.jacobian.structure.path import Path, is_connected
+from engine.jacobian.structure.path import Path, is_connected, with_closed_rules
 from engine.jacobian.views.results import SparseJacobian, pattern_given, sparse_block, stored_by_scipy
 from engine.ops.shape import identity, reshape
 from engine.runtime.errors import InvalidArgumentError, ShapeError

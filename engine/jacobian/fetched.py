@@ -24,8 +24,7 @@ from engine.jacobian.deferred_specialization import PathCopy, is_known
 from engine.jacobian.planning.plan import Options
 from engine.jacobian.second import compiled_gradient
 from engine.jacobian.structure.path import Path
-from engine.jacobian.views.evaluations import Derived, Evaluations, Make, Program, Recorded
-from engine.jacobian.views.unimplemented import check_all_implemented
+from engine.jacobian.views.evaluations import Derived, Evaluations, Make, Program, Recorded, check_all_implemented
 from engine.ops.reduce import reduce_sum
 from engine.runtime.cache import Cache
 from engine.runtime.errors import InvalidArgumentError

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -27,9 +26,10 @@ from engine.core.value import Value, as_array
 from engine.core.variable import Variable
 from engine.ops.compare import cast
 from engine.runtime.errors import InvalidArgumentError, UnimplementedError
+from engine.runtime.structs import struct
 
 
-@dataclass(frozen=True, eq=False)
+@struct(frozen=True, eq=False)
 class Call:
     """A call of one of NumPy's functions."""
 
@@ -46,7 +46,7 @@ class Call:
         return self.function(*args, **kwargs)
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class Place:
     """The place of an operand among arguments."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
@@ -236,7 +235,7 @@ def _product(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = Fals
 def _stack(many: Any, one: Any) -> str:
     """A letter for each leading dimension that `many` has and the single matrix `one` has not; empty if not known."""
     shape, matrix = shape_of(many), shape_of(one)
-    return ascii_uppercase[: len(shape) - 2] if shape and matrix and len(matrix) == 2 else ""
+    return "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(shape) - 2] if shape and matrix and len(matrix) == 2 else ""
 
 
 # The gradient of one matrix in a product with a stack is one product that sums over rows and stack alike.

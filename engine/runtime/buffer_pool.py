@@ -11,11 +11,11 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
 
+from engine.runtime.structs import field, struct
 from engine.runtime.tuning import TUNING
 
 V = TypeVar("V")
@@ -26,7 +26,7 @@ _LEAST = TUNING.pool_least
 _VIEWS = 8
 
 
-@dataclass(eq=False)
+@struct(eq=False)
 class PoolBlock:
     """A pool block: memory, and the views that were made of it."""
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from html import escape
 from typing import Any
 
 import numpy as np
 
+from engine.runtime.lazy_scipy import Later
+
+html = Later("html", modules=False)
 _CELLS = 60
 """A picture of a pattern has at most so many cells in each direction."""
 
@@ -41,7 +43,7 @@ class Shown:
 
     def _repr_html_(self) -> str:
         rows = [(name, str(value)) for name, value in self._facts_().items()]
-        return f"<div><b>{escape(type(self).__name__)}</b>{as_table(rows)}{self._picture_()}</div>"
+        return f"<div><b>{html.escape(type(self).__name__)}</b>{as_table(rows)}{self._picture_()}</div>"
 
 
 def _fact(value: Any) -> str:
@@ -61,11 +63,11 @@ def _fact(value: Any) -> str:
 
 def as_table(rows: Iterable[Iterable[str]], head: Iterable[str] = ()) -> str:
     """Rows of text as a table in HTML; the first of each row names it."""
-    titles = "".join(f"<th style='text-align:left'>{escape(t)}</th>" for t in head)
+    titles = "".join(f"<th style='text-align:left'>{html.escape(t)}</th>" for t in head)
     lines = [f"<tr>{titles}</tr>"] if titles else []
     for name, *others in rows:
-        cells = "".join(f"<td style='text-align:left'>{escape(t)}</td>" for t in others)
-        lines.append(f"<tr><th style='text-align:left'>{escape(name)}</th>{cells}</tr>")
+        cells = "".join(f"<td style='text-align:left'>{html.escape(t)}</td>" for t in others)
+        lines.append(f"<tr><th style='text-align:left'>{html.escape(name)}</th>{cells}</tr>")
     return f"<table>{''.join(lines)}</table>"
 
 

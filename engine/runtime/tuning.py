@@ -7,12 +7,14 @@ are added depend on them, and so last bits do. docs/tuning.md says what that mea
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+from engine.runtime.structs import struct
 
 
 def _about(default: Any, unit: str, what: str, source: str) -> Any:
-    return field(default=default, metadata={"unit": unit, "what": what, "source": source})
+    """A constant; its unit, what it says and its source are for who reads this file."""
+    return default
 
 
 _TIMED = "timed in programs of Python, 2-core AMD EPYC, NumPy 2.5, one thread"
@@ -26,9 +28,11 @@ _CONVOLUTIONS = "with convolutions of a ResNet's sizes, one thread, AVX-512; non
 _MEMORY = "a limit that was set"
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class Tuning:
-    """The record. Each field's metadata holds its unit, what it says and its source."""
+    """The record. All of one are as they are here, so none is held by itself."""
+
+    def __init__(self) -> None: ...
 
     call: float = _about(2.65e-7, "s", "a kernel call in a sweep", _TIMED)
     element: float = _about(1.55e-10, "s", "an element of an elementwise result: memory traffic", _TIMED)

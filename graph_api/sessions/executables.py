@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from engine.closed.function import ClosedFunction
 from engine.core.aval import Aval, Shape, aval_of_array
 from engine.runtime.cache import Cache
+from engine.runtime.structs import field, struct
 
 _CACHE_SIZE = 512
 """Executables kept per session; the one not used for longest gives way."""
@@ -29,7 +29,7 @@ _MOST_COUNTED = 4096
 """Shapes of a family whose runs are counted; then counting begins anew."""
 
 
-@dataclass(slots=True)
+@struct(slots=True)
 class _Family:
     """The shapes with which the same fetches and feeds have been run, of the same ranks.
 

@@ -1,7 +1,6 @@
 """The verifier refuses programs that are broken on purpose, each in one way."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from engine.executor.refs import Root, Row
 from engine.executor.rowlines import lines_of
 from engine.ops import linalg, reduce, shape, trig
 from engine.ops.joining import concat, unstack
+from engine.runtime.structs import replace
 from tests.compiler.test_program import lowered, names
 from tests.processes import printed
 

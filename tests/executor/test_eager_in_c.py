@@ -1,6 +1,5 @@
 """Eager ops and their recording: the extension does what Python does (`engine/core/_eager.c`)."""
 
-import dataclasses
 import gc
 import sys
 import warnings
@@ -18,6 +17,7 @@ from engine.core.op import Op
 from engine.core.tape import Recording
 from engine.core.value import Value, address
 from engine.ops.arithmetic import add, multiply
+from engine.runtime.structs import replace
 from tests.support import at_once
 from tests.tapes import gradient_in, watching
 
@@ -206,7 +206,7 @@ def test_a_key_outlives_what_it_was_made_of() -> None:
 
     def key(name: str) -> Any:
         recording = Recording()
-        op = dataclasses.replace(add, name=name)
+        op = replace(add, name=name)
         recording.log += [op, (x, x), {"p": ("a" + name, 2**70)}, x * x]
         return Structure(recording).key
 

@@ -145,8 +145,8 @@ def _places(x: Any, path: Path = ()) -> Iterator[tuple[Path, Callable[[Any, rand
         inner = [("attribute", name) for name in ("inputs", "params", "outputs")]
     elif isinstance(x, Aval):
         inner = [("attribute", "shape"), ("attribute", "dtype")]
-    elif dataclasses.is_dataclass(x) and type(x).__module__.startswith("engine.compiler"):
-        inner = [("attribute", f.name) for f in dataclasses.fields(x)]
+    elif hasattr(x, "__match_args__") and type(x).__module__.startswith("engine.compiler"):
+        inner = [("attribute", name) for name in x.__match_args__]
     else:
         if x is None or isinstance(x, (int, float, str, bytes, np.dtype, np.ndarray, dtypes.DType)):
             yield path, _other

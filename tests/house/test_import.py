@@ -70,7 +70,7 @@ found = {{m for m in loaded if m.partition(".")[0] in {("numpy", "scipy", *FOUR)
 print(*found)
 """
     tables = {"dualgrad.lazy_names", "dualgrad.platform", "optim.names", *_of("dualgrad.frontend", _TABLES)}
-    tables |= {*_of("engine.runtime", "cache collector commit errors")}
+    tables |= {*_of("engine.runtime", "cache collector commit errors structs")}
     assert set(said(program).split()) - {*PACKAGES, front_end} <= tables | set(
         _of(front_end, "compat.v1 lazy_names names")
     )

@@ -1,19 +1,12 @@
 """The record of tuning constants, and the page that shows it."""
 
 import re
-from dataclasses import fields
 from pathlib import Path
 
 from engine.runtime import tuning
 from engine.runtime.tuning import Tuning
 
 HOME = Path(__file__).resolve().parents[2]
-
-
-def test_every_constant_says_its_unit_and_its_source() -> None:
-    constants = fields(Tuning)
-    assert all(set(f.metadata) == {"unit", "what", "source"} and all(f.metadata.values()) for f in constants)
-    assert all(f.default is not None and f.default > 0 for f in constants)
 
 
 def test_the_page_says_what_users_may_meet() -> None:
@@ -24,5 +17,5 @@ def test_the_page_says_what_users_may_meet() -> None:
 def test_every_constant_is_used_somewhere() -> None:
     files = [p for folder in ("engine", "optim", "dualgrad") for p in (HOME / folder).rglob("*.py")]
     sources = "\n".join(p.read_text(encoding="utf-8") for p in files)
-    unused = [f.name for f in fields(Tuning) if not re.search(rf"TUNING\.{f.name}\b", sources)]
+    unused = [name for name in Tuning.__match_args__ if not re.search(rf"TUNING\.{name}\b", sources)]
     assert unused == []

@@ -32,7 +32,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def no_network(*_: object, **__: object) -> None:
         raise OSError("no network")
 
-    monkeypatch.setattr(downloads.urllib.request, "urlopen", no_network)
+    monkeypatch.setattr("urllib.request.urlopen", no_network)
     folder = tmp_path / "datasets"
     folder.mkdir()
     return folder

@@ -1,6 +1,5 @@
 """Hessians and products with them: symmetric to the bit, sparse, against the Jacobian of the gradient; nested tapes."""
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -10,10 +9,10 @@ from scipy import sparse
 
 import graph_api
 import tape_api
-from engine.jacobian.coloring.symmetric import symmetrized
-from engine.jacobian.execution.decompression import Result, Scattered
+from engine.jacobian.execution.decompression import Result, Scattered, symmetrized
 from engine.jacobian.structure.path import Path
 from engine.runtime.errors import DetachWarning, InvalidArgumentError
+from engine.runtime.structs import replace
 from tests.jacobian.both import Function, dense, in_graph, on_tape
 from tests.jacobian.both import points as some
 from tests.tapes import gradient_in, watching
@@ -372,7 +371,7 @@ def test_blocks_on_the_diagonal_are_their_lower_triangles(seed: int) -> None:
     block = entries(rng.random((size, size)) < 0.4)
     if block.nnz and seed % 2:
         more = rng.integers(0, block.nnz, (2, int(rng.integers(1, 2 * block.nnz))))
-        block = dataclasses.replace(block, more=(np.sort(more[0]), more[1]))
+        block = replace(block, more=(np.sort(more[0]), more[1]))
     numbers = rng.standard_normal(block.nnz)
 
     def matrix(block: Scattered) -> np.ndarray:

@@ -68,7 +68,7 @@ MUTANTS = (
     ),
     Mutant(
         "what stands above the diagonal of a Hessian is kept",
-        "engine/jacobian/coloring/symmetric.py",
+        "engine/jacobian/execution/decompression.py",
         "kept(rows >= block.indices), ",
         "kept(rows >= 0), ",
         ("tests/jacobian/test_second_order.py::test_blocks_on_the_diagonal_are_their_lower_triangles",),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from engine.compiler.ir.instruction import Instruction, is_stateful, without_unused
@@ -17,12 +16,13 @@ from engine.compiler.ir.layout import Order, order_of, order_of_result
 from engine.core.aval import Aval
 from engine.core.dtypes import as_dtype
 from engine.core.op import Op
+from engine.runtime.structs import field, struct
 
 _FEW = 1 << 12
 """Bytes up to which constants are compared by contents."""
 
 
-@dataclass(slots=True)
+@struct(slots=True)
 class Code:
     """Instructions with their values."""
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from engine.core.aval import Aval
 from engine.core.op import Op
+from engine.runtime.structs import struct
 
 
-@dataclass(slots=True)
+@struct(slots=True)
 class Instruction:
     """One kernel call. Nobody changes one: it is not frozen because that makes it take three times as long.
 

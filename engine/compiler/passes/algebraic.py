@@ -28,21 +28,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine.compiler.ir.kernels import diagonal_product, identity_product, number_like, scaled_product
 from engine.compiler.ir.layout import Order, order_of_result
-from engine.compiler.ir.traced_value import TracedValue
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.expand_axes import seed_rows
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.core.sparsity import IN_ORDER
 from engine.core.structural import contiguous, reshape_to, scale
-from engine.core.value import known_shape
+from engine.core.value import Value, known_shape
 from engine.ops.arithmetic import maximum, multiply
 from engine.ops.compare import keep_chosen, not_equal, select, truncate
 from engine.ops.creation import identity_like
@@ -52,23 +50,68 @@ from engine.ops.joining import stack_op
 from engine.ops.linalg import matmul_op, matmul_specialized
 from engine.ops.reduce import reduce_sum_op, share
 from engine.ops.shape import transpose_op
+from engine.runtime.structs import struct
 
 
-@dataclass(frozen=True, slots=True)
+class ValueTable:
+    """Facts about each value id: those that a `TracedValue` reads of `engine.compiler.lowering.Lowering`."""
+
+    avals: dict[int, Aval]
+    structures: dict[int, Any]
+    orders: dict[int, Any]
+
+    def apply(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> TracedValue | tuple[TracedValue, ...]:
+        """The traced result of an op on traced values and arrays (a tuple if the op has several results)."""
+        raise NotImplementedError
+
+
+class TracedValue(Value):
+    """One value."""
+
+    __slots__ = ("lowering", "value_id")
+    level = 1
+
+    def __init__(self, lowering: ValueTable, value_id: int) -> None:
+        self.lowering = lowering
+        self.value_id = value_id
+
+    @property
+    def aval(self) -> Aval:
+        """Shape and dtype."""
+        return self.lowering.avals[self.value_id]
+
+    @property
+    def structure(self) -> Any:
+        """Facts about the contents (`engine.compiler.passes.algebraic`), or None."""
+        return self.lowering.structures.get(self.value_id)
+
+    @property
+    def order(self) -> Order:
+        """How it lies in memory (`engine.compiler.ir.layout.Order`), as far as it is known."""
+        return self.lowering.orders[self.value_id]
+
+    def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> TracedValue | tuple[TracedValue, ...]:
+        return self.lowering.apply(op, inputs, params)
+
+    def __repr__(self) -> str:
+        return f"v{self.value_id}:{self.aval}"
+
+
+@struct(frozen=True)
 class Fill:
     """Every element is `value`."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Identity:
     """The elements of the identity matrix with `rows` rows."""
 
     rows: int
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Diagonal:
     """The elements of a diagonal matrix; `values` is its diagonal, as a vector."""
 
@@ -80,7 +123,7 @@ class Diagonal:
         return self.values.aval.size or 0
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Repeated:
     """`values`, again and again along a new axis at `position`."""
 
@@ -88,7 +131,7 @@ class Repeated:
     position: int
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Scaled:
     """The rows of `values`, (..., s, k), each times all rows of `factors`, (n, k): of shape (..., s, n, k)."""
 
@@ -96,14 +139,14 @@ class Scaled:
     factors: TracedValue
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Stacked:
     """The entries along the first axis are `values`."""
 
     values: tuple[TracedValue, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Either:
     """The first of two numbers where `condition` holds, else the second."""
 

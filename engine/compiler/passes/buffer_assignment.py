@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from engine.compiler.ir.layout import Order
 from engine.compiler.liveness import Needed, dying, last_uses, placed
 from engine.compiler.passes.inplace_concat import alloc, concat_destinations, write_rows
 from engine.core.aval import Aval
+from engine.runtime.structs import struct
 from engine.runtime.tuning import TUNING
 
 LEAST = TUNING.buffer_bytes
@@ -31,7 +31,7 @@ MOST = TUNING.block_bytes
 _ALIGN = 64
 
 
-@dataclass(eq=False)
+@struct(eq=False)
 class BufferAssignment:
     """Where the large results of a program are written."""
 

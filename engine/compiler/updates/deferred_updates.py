@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
@@ -29,6 +28,7 @@ from engine.ops.linalg import matmul_op, product_into
 from engine.runtime.buffer_pool import empty
 from engine.runtime.commit import commit
 from engine.runtime.packs import joined, taken_apart
+from engine.runtime.structs import struct
 from engine.runtime.tuning import TUNING
 
 LARGE = TUNING.update_elements
@@ -99,7 +99,7 @@ class Places(Protocol):
         """The write that gives the variables new values."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@struct(frozen=True, eq=False)
 class Update:
     """An update of variables, or of equally many variables in each of several places."""
 
@@ -157,7 +157,7 @@ class Update:
         return [*calls, *[write for _, _, writes in places for write in writes]]
 
 
-@dataclass(eq=False, slots=True)
+@struct(eq=False, slots=True)
 class _Part:
     """Instructions that hang together, and the variables whose new values they make."""
 

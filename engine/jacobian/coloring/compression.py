@@ -25,14 +25,13 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from engine.jacobian.coloring.greedy import improve, sequential, star
 from engine.jacobian.coloring.lattice import conflicts, entry_rows, lattice, positions
 from engine.runtime.errors import InvalidArgumentError
 from engine.runtime.lazy_scipy import sparse
+from engine.runtime.structs import struct
 from engine.runtime.tuning import TUNING
 
 SMALL = TUNING.coloring_entries  # entries below which time hardly matters, and more is tried
@@ -41,7 +40,7 @@ MASKS = TUNING.coloring_masks  # bits for each entry that such loops may hold
 PATIENCE = TUNING.coloring_visits  # visits to each entry, in search of fewer colors
 
 
-@dataclass(frozen=True, eq=False)
+@struct(frozen=True, eq=False)
 class Coloring:
     """Columns (or rows) put together into groups.
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,12 +22,13 @@ from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern, ranges
 from engine.jacobian.structure.peeling import IndexMap
 from engine.runtime.lazy_scipy import sparse
+from engine.runtime.structs import replace, struct
 
 _AT_ONCE = 1 << 17
 """Entries that are put in order at a time: they lie in the processor's caches."""
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class Result:
     """The result of a sweep for one of the values it reads, or that times -1."""
 
@@ -37,7 +37,7 @@ class Result:
     negated: bool = False
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class Whole:
     """A result as it is: seeds are rows (of a reverse sweep) or columns (of a forward sweep)."""
 
@@ -45,21 +45,21 @@ class Whole:
     forward: bool
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class Stacked:
     """Blocks of rows below one another; None for rows of zeros."""
 
     parts: tuple[tuple[Whole | None, int], ...]
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class Beside:
     """Blocks of columns beside one another; None for columns of zeros."""
 
     parts: tuple[tuple[Whole | Stacked | None, int], ...]
 
 
-@dataclass(frozen=True, eq=False)
+@struct(frozen=True, eq=False)
 class Scattered:
     """Numbers out of the flattened, joined results, in the order of a CSR matrix."""
 
@@ -123,7 +123,7 @@ Dense = Whole | Stacked | Beside
 Block = Dense | Scattered | None
 
 
-@dataclass(eq=False)
+@struct(eq=False)
 class Decompression:
     """The blocks for given ends and sweeps.
 
@@ -457,3 +457,58 @@ def _ordered(
     number = np.cumsum(new, dtype=kind)
     more = places[~new], number[~new] - kind.type(1)
     return places[new], indices[new], np.where(ends > 0, number[ends - 1], kind.type(0))[1:], more
+
+
+@struct(frozen=True)
+class Transposed:
+    """The dense block of source and target exchanged."""
+
+    block: Dense
+
+
+@struct(frozen=True)
+class Mirrored:
+    """A dense block on the diagonal, its upper triangle taken from the lower one."""
+
+    block: Dense
+
+
+def symmetrized(blocks: list[list[Block]], shapes: list[list[tuple[int, int]]]) -> list[list[object]]:
+    """The blocks of a symmetric matrix: those above the diagonal follow from those below."""
+    size = len(blocks)
+    return [
+        [
+            _mirrored(blocks[i][i]) if i == j else blocks[i][j] if i > j else _transposed(blocks[j][i], shapes[j][i])
+            for j in range(size)
+        ]
+        for i in range(size)
+    ]
+
+
+def _mirrored(block: Block) -> object:
+    if not isinstance(block, Scattered):
+        return None if block is None else Mirrored(block)
+    rows, kind = np.repeat(numbers(len(block.indptr) - 1), np.diff(block.indptr)), block.indptr.dtype
+
+    def kept(which: np.ndarray) -> sparse.csr_array:
+        """The numbers of some entries."""
+        ends = np.append(kind.type(0), np.cumsum(which, dtype=kind))[block.indptr]
+        return sparse.csr_array((np.flatnonzero(which).astype(kind), block.indices[which], ends), shape=block.shape)
+
+    # the pattern is the lower triangle's, too: what has no mirror image there is zero but for rounding
+    lower, upper = kept(rows >= block.indices), kept(rows > block.indices).T.tocsr()
+    del rows
+    whole = sparse.hstack([lower, upper], format="csr")
+    del lower, upper
+    size, indices = block.shape[1], whole.indices
+    np.subtract(indices, indices.dtype.type(size), out=indices, where=indices >= size)
+    return replace(block.reordered(whole.data), indices=indices, indptr=whole.indptr)
+
+
+def _transposed(block: Block, shape: tuple[int, int]) -> object:
+    if not isinstance(block, Scattered):
+        return None if block is None else Transposed(block)
+    entries = sparse.csr_array((np.arange(block.nnz), block.indices, block.indptr), shape=shape)
+    turned = entries.T.tocsr()
+    moved = block.reordered(turned.data)
+    return replace(moved, indices=turned.indices, indptr=turned.indptr, shape=shape[::-1])

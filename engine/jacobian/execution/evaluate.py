@@ -22,8 +22,7 @@ from engine.core.trace import Symbol
 from engine.core.value import dtype_of, known_shape
 from engine.derivatives.forward import forward
 from engine.derivatives.reverse import reverse
-from engine.jacobian.coloring.symmetric import Mirrored, Transposed
-from engine.jacobian.execution.decompression import Beside, Scattered, Stacked, Whole
+from engine.jacobian.execution.decompression import Beside, Mirrored, Scattered, Stacked, Transposed, Whole
 from engine.jacobian.execution.waiting import LOOKED_AT, Waiting, Walk
 from engine.jacobian.planning.direction import PlannedSweep
 from engine.jacobian.planning.elimination import Chain, Product, Step

@@ -15,7 +15,6 @@ import os
 import pickle
 from collections.abc import Iterable, Sequence
 from concurrent import futures  # whose executors are loaded when one is asked for
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -28,15 +27,15 @@ from engine.core.dtypes import int64
 from engine.core.kinds import PerOperand, general
 from engine.core.tape import paused
 from engine.jacobian.execution.chunks import starts, together
-from engine.jacobian.execution.closure_conversion import with_closed_rules
 from engine.jacobian.execution.evaluate import ends_of, note_contents, placed, rows_for, swept
 from engine.jacobian.execution.plan_programs import Mirror, numbered
 from engine.jacobian.planning.direction import PlannedSweep
 from engine.jacobian.planning.plan import Options, Plan, plan_for
-from engine.jacobian.structure.path import Path
+from engine.jacobian.structure.path import Path, with_closed_rules
 from engine.runtime.cache import Cache
 from engine.runtime.errors import InvalidArgumentError, UnimplementedError
 from engine.runtime.ownership import own_results
+from engine.runtime.structs import struct
 from engine.runtime.tuning import TUNING
 
 _LARGE = TUNING.twin_bytes
@@ -210,7 +209,7 @@ class Spread(ClosedFunction):
         return tuple(own_results(self.program, [*[values[i] for i in self._takes], *results], held))
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class SpreadOver:
     """Compiles a plan in about so many chunks, each to be run by itself."""
 

@@ -20,8 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from engine.jacobian.coloring.symmetric import Mirrored, Transposed
-from engine.jacobian.execution.decompression import Beside, Block, Scattered, Stacked, Whole
+from engine.jacobian.execution.decompression import Beside, Block, Mirrored, Scattered, Stacked, Transposed, Whole
 from engine.jacobian.planning.direction import PlannedSweep
 from engine.jacobian.planning.elimination import Product, Step
 from engine.jacobian.planning.memory_limit import readable

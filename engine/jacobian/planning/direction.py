@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -23,12 +22,13 @@ from engine.jacobian.planning.elimination import Chain, Sweep, chain_flops, plan
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import TABLE, Pattern, counts, repetitions
 from engine.runtime.lazy_scipy import sparse
+from engine.runtime.structs import struct
 
 BRUTE_FORCE = 8
 """Ends of one side whose subsets are all tried."""
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class Ways:
     """Which sweeps may be made: in what `mode` ("auto", "forward", "reverse"), and whether as products over `cuts`.
 
@@ -40,7 +40,7 @@ class Ways:
     single_rows: bool = False
 
 
-@dataclass(frozen=True, eq=False)
+@struct(frozen=True, eq=False)
 class Group:
     """Elements of one value that are seeded together."""
 
@@ -50,7 +50,7 @@ class Group:
     """Which elements; None: all."""
 
 
-@dataclass(frozen=True, eq=False)
+@struct(frozen=True, eq=False)
 class PlannedSweep:
     """One sweep of the plan: from the elements of one group to all of `reads`."""
 

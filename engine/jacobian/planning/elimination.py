@@ -11,19 +11,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from engine.compiler.liveness import last_uses
 from engine.core.op import Node
 from engine.jacobian.planning.cost import flops, product_time, sweep_cost, with_seeds
 from engine.jacobian.structure.path import Path, between
+from engine.runtime.structs import struct
 
 _MOST = 24
 """Cuts considered; of more, the smallest."""
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class Sweep:
     """One batched walk through the stretch between points `low` and `high` of a chain."""
 
@@ -35,7 +35,7 @@ class Sweep:
     """The matrix that is pulled back or pushed forward; None for the identity."""
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class Product:
     """J(high, middle) times J(middle, low)."""
 
@@ -46,7 +46,7 @@ class Product:
 Step = Sweep | Product
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class Chain:
     """A bracketing."""
 

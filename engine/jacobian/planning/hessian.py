@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,12 +22,13 @@ from engine.jacobian.planning.direction import Group, PlannedSweep
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern
 from engine.runtime.lazy_scipy import sparse
+from engine.runtime.structs import struct
 from engine.runtime.tuning import TUNING
 
 _MOST = TUNING.star_entries
 
 
-@dataclass(frozen=True, eq=False)
+@struct(frozen=True, eq=False)
 class Symmetric:
     """Forward sweeps that give each entry of a Hessian, or its mirror image, and the blocks made of them."""
 

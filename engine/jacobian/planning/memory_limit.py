@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,16 +14,16 @@ from engine.core.dtypes import DType
 from engine.core.op import Node
 from engine.core.value import aval_of, dtype_of, shape_of
 from engine.derivatives.linearity import has_users_rule
-from engine.jacobian.coloring.symmetric import Mirrored, Transposed
-from engine.jacobian.execution.decompression import Beside, Scattered, Stacked, Whole
+from engine.jacobian.execution.decompression import Beside, Mirrored, Scattered, Stacked, Transposed, Whole
 from engine.jacobian.planning.direction import PlannedSweep
 from engine.jacobian.planning.elimination import Product, Step
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import SMALL
 from engine.runtime.errors import ResourceExhaustedError
-from engine.runtime.machine import memory
 from engine.runtime.tuning import TUNING
 
+_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+"""Where Linux says how much memory a container may take."""
 _PLACES = 4
 """Bytes that say where an entry of a sparse matrix stands."""
 SWEEP_BYTES = TUNING.sweep_bytes
@@ -233,3 +235,20 @@ def readable(size: float) -> str:
             return f"{size:.3g} {unit}"
         size /= 1000
     return f"{size:.3g} TB"
+
+
+@functools.cache
+def memory() -> float:
+    """Bytes of memory that this process can have; infinite where the system does not say."""
+    try:
+        limit: float = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        limit = math.inf
+    for path in _LIMITS:
+        try:
+            with open(path) as file:
+                limit = min(limit, int(file.read()))
+        except (OSError, ValueError):
+            # there is no such file, or it says "max"
+            continue
+    return limit if limit > 0 else math.inf

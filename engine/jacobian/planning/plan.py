@@ -10,26 +10,22 @@ structure of the path.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import math
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine.core.op import Node
 from engine.core.sparsity import Sites
-from engine.derivatives.linearity import not_linear
-from engine.jacobian.coloring.symmetric import symmetrized
-from engine.jacobian.execution.decompression import Decompression, Scattered
+from engine.derivatives.linearity import name_of, not_linear
+from engine.jacobian.execution.decompression import Decompression, Scattered, symmetrized
 from engine.jacobian.planning.bounds import least_from_ends
 from engine.jacobian.planning.cost import GATHER
 from engine.jacobian.planning.describe import count, describe_block, describe_fact, describe_sweep, names_of
 from engine.jacobian.planning.direction import DirectionAssignment, Group, PlannedSweep, Ways
 from engine.jacobian.planning.memory_limit import check_room, chunks_for, held_bytes
-from engine.jacobian.planning.single_rows import full_patterns, with_single_rows
-from engine.jacobian.structure.path import Path
+from engine.jacobian.structure.path import Path, is_connected
 from engine.jacobian.structure.pattern import Pattern, counts
 from engine.jacobian.structure.peeling import IndexMap, peel_sources, peel_targets, unpeeled
 from engine.jacobian.structure.propagation import TooFullError, patterns
@@ -37,6 +33,7 @@ from engine.runtime.cache import Cache
 from engine.runtime.errors import InvalidArgumentError
 from engine.runtime.lazy_scipy import sparse
 from engine.runtime.patience import patience
+from engine.runtime.structs import field, replace, struct
 from engine.runtime.tuning import TUNING
 
 MODES = ("auto", "forward", "reverse")
@@ -60,7 +57,7 @@ counters = {"planned": 0, "reused": 0}
 """How many plans were made, and how often one was used again, for tests and the curious."""
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class Options:
     """The options of the caller."""
 
@@ -74,7 +71,7 @@ class Options:
     """Whether the Jacobian is that of a gradient: one target per source, in the same order."""
 
 
-@dataclass(frozen=True, eq=False)
+@struct(frozen=True, eq=False)
 class Plan:
     """How to compute the Jacobian of some targets with respect to some sources."""
 
@@ -120,7 +117,7 @@ class Plan:
         free = sum(p.count for p in self.sweeps if p.chain is None)
         most = max(1, -(-free // max(count, 1)))
         chunks = [c if p.chain else min(c, most) for p, c in zip(self.sweeps, self.chunks, strict=True)]
-        return dataclasses.replace(self, chunks=chunks)
+        return replace(self, chunks=chunks)
 
     def __str__(self) -> str:
         """The plan described: see `engine.jacobian.planning.describe`."""
@@ -159,7 +156,7 @@ def fingerprint(pattern: Any) -> tuple[Any, ...] | None:
     return pattern.shape, hashlib.sha256(pattern.indptr.tobytes() + pattern.indices.tobytes()).digest()
 
 
-@dataclass(eq=False)
+@struct(eq=False)
 class _Candidate:
     """One way to peel targets and sources, and the sweeps that it leads to."""
 
@@ -225,7 +222,7 @@ def _made(path: Path, options: Options, sparsity: Any) -> Plan:
     complex_ends = any(path.values[slot].dtype.is_complex for slot in path.connected_ends)
     rule = not_linear(path.nodes, options.mode == "forward")
     if rule is not None:
-        options = with_single_rows(options, sparsity, rule)
+        options = _with_single_rows(options, sparsity, rule)
     choices, limit = _choices(path, options, sparsity, complex_ends, rule is not None), options.max_bytes
     choice = next(choices)
     if limit is None:
@@ -271,7 +268,7 @@ def _choices(path: Path, options: Options, sparsity: Any, complex_ends: bool, si
         whole = candidates[0]
         both = symmetric_plan(path, whole.patterns, lambda j, n: whole.assignment.seconds("forward", [j], n), best.time)
         if both is not None:
-            whole = dataclasses.replace(whole, sweeps=both.sweeps, time=both.time, why="entries read at either place")
+            whole = replace(whole, sweeps=both.sweeps, time=both.time, why="entries read at either place")
             yield _Choice(whole, _described([*candidates, whole]), both.blocks)
     yield _Choice(best, _described(candidates))
     # products over cuts cannot be made in chunks, and the other direction may hold less at a time
@@ -344,7 +341,7 @@ def _candidates(path: Path, ways: Ways, sparsity: Any) -> list[_Candidate]:
     rows, columns = unpeeled(path)
     sites = Sites(path.contents)
     if ways.single_rows:
-        return [_candidate(path, sites, path.nodes, rows, columns, ways, "rule not linear", full_patterns(path))]
+        return [_candidate(path, sites, path.nodes, rows, columns, ways, "rule not linear", _full_patterns(path))]
     if sparsity is not None and any(t in path.live for t in path.targets):
         return [_candidate(path, sites, path.nodes, rows, columns, ways, "pattern given", [[Pattern.csr(sparsity)]])]
     peeled = peel_targets(path, sites)
@@ -511,3 +508,36 @@ def _columns_of(pattern: Pattern, split: Sequence[tuple[Group, np.ndarray | None
         return [pattern]
     matrix = sparse.csc_array(pattern.to_csr())
     return [Pattern.csr(sparse.csr_array(matrix[:, index])) for _, index in split]
+
+
+def _with_single_rows(options: Options, sparsity: Any, node: Node) -> Options:
+    """The options for sweeps row by row, as a node has a rule that is not linear; raise if they exclude it.
+
+    There is no matrix that such a rule multiplies with (`engine.derivatives.linearity`). A row of the Jacobian is then
+    what the gradient of its element gives, as in TensorFlow: nothing shares a seed, no end is peeled, nothing is
+    multiplied over cuts, and a Hessian is no more symmetric than its rows are.
+    """
+    why = f"the gradient rule of {name_of(node)} is not seen to be linear in the cotangent"
+    if options.mode == "forward":
+        raise InvalidArgumentError(
+            f"jacobian: argument `mode` must be auto or reverse where {why}: a row is what the rule makes of the "
+            f"cotangent of its element; got 'forward'"
+        )
+    if sparsity is not None:
+        raise InvalidArgumentError(
+            f"jacobian: argument `sparsity` must be left out where {why}: rows cannot share a sweep then"
+        )
+    return replace(options, mode="reverse", symmetric=False)
+
+
+def _full_patterns(path: Path) -> list[list[Pattern]]:
+    """Every entry of each block that a way leads through: of a zero cotangent such a rule may make anything."""
+    return [
+        [
+            Pattern.dense(path.size(target), path.size(source))
+            if is_connected(path.nodes, path.values[source], path.values[target])
+            else Pattern.zero(path.size(target), path.size(source))
+            for source in dict.fromkeys(path.sources)
+        ]
+        for target in dict.fromkeys(path.targets)
+    ]

@@ -14,13 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from engine.closed.capture import closed_rule, in_order
 from engine.compiler.ir.instruction import is_stateful
 from engine.core.detach import shown
 from engine.core.eager import EagerTensor
 from engine.core.op import Node, distinct
-from engine.core.trace import constant_value, known_value
+from engine.core.trace import Symbol, constant_value, known_value
 from engine.core.value import Value, aval_of, dtype_of, known_shape
 from engine.core.variable import read_variable
+from engine.derivatives.custom import custom_call
 from engine.derivatives.linearity import has_users_rule
 from engine.derivatives.reverse import live_path
 from engine.ops.shape import identity
@@ -243,3 +245,14 @@ def contents_besides(recorded: Sequence[Node], sources: Sequence[Any] = ()) -> C
 
 def _equal(a: np.ndarray | None, b: np.ndarray | None) -> bool:
     return a is b or (a is not None and b is not None and a.shape == b.shape and bool(np.array_equal(a, b)))
+
+
+def with_closed_rules(path: Path) -> Path:
+    """The path with `closed_call` in place of `custom_call` where it is one of symbols.
+
+    A rule of the user's takes tensors of the graph around it, which become operands, and cannot be pickled.
+    """
+    if not any(node.op is custom_call and isinstance(node.outputs[0], Symbol) for node in path.nodes):
+        return path
+    nodes = in_order([closed_rule(node)[-1] if node.op is custom_call else node for node in path.nodes])
+    return Path(nodes, [path.values[k] for k in path.sources], [path.values[k] for k in path.targets])

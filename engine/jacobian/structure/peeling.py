@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,12 +18,13 @@ from engine.core.sparsity import Sites, counts_up, numbers
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.propagation import move_map
 from engine.ops.arithmetic import add
+from engine.runtime.structs import struct
 
 MOST = 64
 """Index maps that a target or source may fall into; more are left together."""
 
 
-@dataclass(frozen=True, eq=False)
+@struct(frozen=True, eq=False)
 class IndexMap:
     """Elements of one value of a path that are elements of a target or of a source."""
 

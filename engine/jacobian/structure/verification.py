@@ -11,7 +11,6 @@ belongs to the missing entry, and so give its name.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from engine.ops.compare import cast
 from engine.ops.shape import reshape
 from engine.runtime.errors import InvalidArgumentError
 from engine.runtime.lazy_scipy import sparse
+from engine.runtime.structs import struct
 
 _VECTORS = 3
 _MOST = 32
@@ -66,7 +66,7 @@ def checked_block(plan: Plan, path: Path, block: Any) -> Operand | None:
     return checked_op(block, block, products, vectors, check=check)
 
 
-@dataclass(frozen=True, eq=False)
+@struct(frozen=True, eq=False)
 class PatternCheck:
     """Raises if products with random vectors are not those of the entries found."""
 

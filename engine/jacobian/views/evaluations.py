@@ -19,12 +19,12 @@ from engine.core.python_state import State, Unknown, state_of
 from engine.core.tape import Tape, paused
 from engine.core.value import Value, aval_of, dtype_of, shape_of
 from engine.core.variable import tracked_value
+from engine.derivatives.reverse import live_path
 from engine.jacobian.plan_cache import compiled_for
 from engine.jacobian.planning.plan import Options
 from engine.jacobian.second import UnknownShapesError, recorded_gradients
 from engine.jacobian.structure.path import Path, contents_besides
 from engine.jacobian.views.points import argument_of, result_of
-from engine.jacobian.views.unimplemented import check_all_implemented
 from engine.numpy_api.manners import as_arrays
 from engine.ops import complexes
 from engine.ops.joining import stack
@@ -343,3 +343,31 @@ class Program:
         """The results, one after another."""
         leaves = [x for x in nest.flatten([point, *args, *kwargs.values()]) if isinstance(x, Value)]
         return self._closed.inline(None, leaves)
+
+
+def check_all_implemented(nodes: Tape | Sequence[Node], sources: Sequence[Any], targets: Sequence[Any]) -> None:
+    """Raise where a path from a source to a target ends at a derivative that is not implemented, which is not zero.
+
+    Raises
+    ------
+    UnimplementedError
+    """
+    if isinstance(nodes, Tape):
+        used = {*nodes.nodes.log[::4], *[node.op for _, node in nodes.nondifferentiable.values()]}
+        if not any(op.smooth for op in used):
+            return
+        nodes = nodes.everything()
+    _, live = live_path(nodes, {id(x) for x in sources}, set())
+    feeds = {id(y) for y in targets}
+    for node in reversed(nodes):
+        if feeds.isdisjoint(map(id, node.outputs)):
+            continue
+        for i, x in enumerate(node.inputs):
+            if node.carries(i):
+                feeds.add(id(x))
+            elif i in node.op.smooth and id(x) in live:
+                raise UnimplementedError(
+                    f"for_scipy: the function depends on its point by the operand `{node.op.args[i]}` of "
+                    f"{node.op.title}, and the derivative in it is not implemented. Keep that operand constant, or "
+                    f"give the function a derivative of your own (tf.primitive)"
+                )

@@ -17,11 +17,10 @@ from engine.core.composite import Composite
 from engine.core.tape import paused
 from engine.core.value import aval_of, dtype_of, known_shape
 from engine.jacobian.deferred_specialization import PathCopy, is_known, readable
-from engine.jacobian.execution.closure_conversion import with_closed_rules
 from engine.jacobian.execution.evaluate import walk_from
 from engine.jacobian.planning.plan import Options
 from engine.jacobian.second import compiled_pull, compiled_push
-from engine.jacobian.structure.path import Path
+from engine.jacobian.structure.path import Path, with_closed_rules
 from engine.jacobian.views.sparse_gradient import Operator
 from engine.ops.creation import zeros_like
 from engine.runtime.errors import InvalidArgumentError
