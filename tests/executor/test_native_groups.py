@@ -489,6 +489,20 @@ def test_what_is_taken_and_added_up_at_indices_is_in_the_group(
                 run(*bad)
 
 
+def test_what_is_seen_in_several_pieces_is_no_tile(groups: list[Group]) -> None:
+    def f(x: Any) -> Any:
+        parts = [trig.sin(x * k) for k in (1.0, 2.0, 3.0)]
+        first, second = joining.stack(parts), joining.stack(parts[::-1])
+        for k in (2, 1, 0):
+            x = x * trig.cos(shape.reshape(first[k : k + 1], [-1])) + shape.reshape(second[k : k + 1], [-1])
+        return x
+
+    x = np.random.default_rng(9).standard_normal(4000)
+    program = lowered(f, [x])
+    assert_same_bits(natively(program, [x])(x), program.run_generated(x))
+    assert groups
+
+
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_a_running_sum_of_one_line_is_one_call(dtype: str, groups: list[Group]) -> None:
     x = np.random.default_rng(8).standard_normal((6, 700)).astype(dtype)
