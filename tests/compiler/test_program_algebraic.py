@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.compiler.ir.kernels import number_like
 from engine.compiler.lowering import FOLD_LIMIT, FOLD_TOTAL
 from engine.compiler.passes.algebraic import Diagonal, Fill, Identity, structure_of_array
 from engine.core.expand_axes import repeat_leading, seed_rows
@@ -40,6 +39,17 @@ def test_a_product_with_one_complex_number_is_made(number: complex) -> None:
     f = lambda x: [arithmetic.multiply(many, x), arithmetic.multiply(x, many), scale(many, x), scale(x, many)]  # noqa: E731
     with np.errstate(invalid="ignore"):
         assert_same_bits(lowered(f, [x])(x), lowered(f, [x], ALWAYS)(x))
+
+
+def test_one_number_for_all_lies_in_memory_as_it_would() -> None:
+    """Products and sums of it are made in the same order."""
+    x, like = np.random.default_rng(0).normal(size=(12, 20)), np.zeros((20, 20))
+
+    def f(x: Any, like: Any) -> Any:
+        same = arithmetic.multiply(ones_like(like), np.float64(0.1 / 20))
+        return [linalg.matmul(x, same, transpose_b=True), reduce.reduce_sum(same, [0])]
+
+    assert_same_bits(lowered(f, [x, like])(x, like), lowered(f, [x, like], ALWAYS)(x, like))
 
 
 @pytest.mark.parametrize("axis", [[0], [1], None])
@@ -264,6 +274,15 @@ def test_powers_of_zero_and_one(dtype: str) -> None:
     assert names(lowered(wide, [x])) == ["pow"]
 
 
+def test_what_is_computed_from_single_numbers_is_one() -> None:
+    x = np.zeros((600, 600))
+    f = lambda x: [-(ones_like(x) * 3.0 + ones_like(x)) / 7.0, trig.sin(x) + ones_like(x)]  # noqa: E731
+    program = lowered(f, [x])
+    assert "negative" not in names(program) and "multiply" not in names(program)
+    assert sum(c.nbytes for c in program.constants.values()) < 1000
+    assert_same_bits(program(x), lowered(f, [x], ALWAYS)(x))
+
+
 @pytest.mark.parametrize(
     ("number", "dtype", "known"),
     [
@@ -273,8 +292,8 @@ def test_powers_of_zero_and_one(dtype: str) -> None:
 )
 def test_a_sum_of_one_whole_number_is_counted(number: float, dtype: str, known: bool) -> None:
     """It is exact in any order, up to the mantissa: a product with it then needs no look at it."""
-    x = np.ones((2, 5000), dtype)
-    f = lambda x: [scale(x, reduce.reduce_sum(number_like(x, number=number), 1, keepdims=True))]  # noqa: E731
+    x, number = np.ones((2, 5000), dtype), np.dtype(dtype).type(number)
+    f = lambda x: [scale(x, reduce.reduce_sum(ones_like(x) * number, 1, keepdims=True))]  # noqa: E731
     program = lowered(f, [x], [name for name in ALL_PASSES if name != "constant_folding"])
     assert ("reduce_sum_op" not in names(program)) is known, names(program)
     assert_same_bits(program(x), lowered(f, [x], ALWAYS)(x))

@@ -460,9 +460,7 @@ def springs(x: Any, i: Any, j: Any) -> Any:
 @pytest.mark.parametrize(
     ("passes", "width"), [(ALL_PASSES, 3), (WHOLE, 3), (WHOLE, 7)], ids=["columns", "rows", "long rows"]
 )
-def test_what_is_taken_and_added_up_at_indices(
-    passes: Any, width: int, dtype: str, ints: str, groups: list[Group]
-) -> None:
+def test_rows_at_indices(passes: Any, width: int, dtype: str, ints: str, groups: list[Group]) -> None:
     rng = np.random.default_rng(6)
     x = rng.standard_normal((90, width)).astype(dtype)
     ends = [rng.integers(0, 90, 1300).astype(ints) for _ in range(2)]

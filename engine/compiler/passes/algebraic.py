@@ -254,6 +254,18 @@ def _entry(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> Tra
     return value if value.order is Order.CONTIGUOUS else None
 
 
+def _one_number(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> TracedValue | None:
+    """One number for all elements, where all that they are computed from is one number for all."""
+    if not all(type(x.structure) is Fill for x in inputs):
+        return None
+    out = op.abstract(*[x.aval for x in inputs], **params)
+    alike = next((x for x in inputs if x.aval.shape == out.shape), None)
+    if alike is None or out.size == 1 or any(x.order < Order.DESCENDING for x in inputs):
+        return None
+    number = op.kernel(*[np.asarray(x.structure.value, x.dtype.numpy) for x in inputs], **params)
+    return number_like(alike, number=number.item())
+
+
 def _power(x: TracedValue, y: TracedValue) -> TracedValue | None:
     """A power with exponent 0 or 1, as the derivatives of squares have."""
     exponent = y.structure.value if type(y.structure) is Fill else None
@@ -394,6 +406,12 @@ SIMPLIFICATIONS = (
         lambda op: op is power,
         lambda op, inputs, params: _power(*inputs),
         "x to the power of 0 is 1, also of a NaN, and to the power of 1 it is x",
+    ),
+    Simplification(
+        "one_number",
+        lambda op: op.rounds_correctly,
+        _one_number,
+        "each element is the float nearest to the exact result, wherever it lies",
     ),
 )
 """In the order in which they are tried."""
