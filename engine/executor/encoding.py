@@ -57,7 +57,7 @@ def table_of(
 class _Encoding:
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
-        self.steps = [*recording.checks, *grouped(recording.steps)]
+        self.steps = grouped(recording.steps)
         self.bases: list[tuple[Any, ...]] = [(), ()]
         self.sizes = [0, 0]
         self.loops: dict[Any, int] = {}

@@ -1,8 +1,7 @@
 """Rows of arrays at indices that only a run knows: taken, put, and added up.
 
 Loops of our own look whether indices are in range. One that meets an index that is not refuses; then the kernel is
-called with the arrays, and says what is wrong. Arguments are looked at before all else: then rows that use them refuse
-nothing, and may run tile by tile with others.
+called with the arrays, and says what is wrong.
 """
 
 from __future__ import annotations
@@ -32,13 +31,11 @@ Axis = tuple[int, tuple[int, int, int]]
 """The size of an axis, and by how much indices, the whole and the parts go on along it."""
 
 
-def _row(
-    recorder: Writer, loop: str, indices: Ref, whole: Ref, parts: Ref, at: int, batch: int = 0, seen: bool = False
-) -> None:
+def _row(recorder: Writer, loop: str, indices: Ref, whole: Ref, parts: Ref, at: int, batch: int = 0) -> None:
     """The row that takes parts of a whole along the axis `at`, or puts or adds them there.
 
     Indices have the first `batch` axes of the whole; the rest of theirs stand in the parts in place of the axis `at`.
-    What is put or added is so in the order of the indices. `seen`: earlier rows have looked at them.
+    What is put or added is so in the order of the indices.
     """
     adds, into = loop.startswith("add"), loop.startswith(("add", "put"))
     opaque_if(indices.dtype not in _INDICES or whole.dtype != parts.dtype or (adds and whole.dtype.char not in "fd"))
@@ -69,39 +66,22 @@ def _row(
 
     core = (of_parts, along, of_whole) if into else (along, of_whole, of_parts)
     operands = (indices, parts, whole) if into else (indices, whole, parts)
-    known = _KNOWN.get(loop) if seen else _known(recorder, loop, indices, whole.shape[at])
     row = Row(
-        (f"{known or loop}_{_INDICES[indices.dtype]}_{whole.dtype.char if adds else size}",),
+        (f"{loop}_{_INDICES[indices.dtype]}_{whole.dtype.char if adds else size}",),
         tuple([(x.root, x.offset) for x in operands]),
         (count, whole.shape[at], width),
         (*turn(steps), *core),
         tuple([d for d, _ in outside]),
         tuple(itertools.chain(*[turn(s) for _, s in outside])),
     )
-    (recorder.add if known else recorder.add_checked)(row)
+    recorder.add_checked(row)
 
 
-_KNOWN = {"rows": "known_rows", "add_rows": "add_known_rows"}
-"""By loop: the one that need not refuse, since indices are in range when it runs."""
-
-
-def _known(recorder: Writer, loop: str, indices: Ref, size: int) -> str | None:
-    """The loop for indices that are in range: constants are, and arguments are looked at before anything else."""
-    root = indices.root
-    if loop not in _KNOWN or root.kind not in ("constant", "argument"):
-        return None
-    if root.array is None:
-        recorder.look((f"all_within_{_INDICES[indices.dtype]}",), indices, size)
-    return _KNOWN[loop]
-
-
-def _taken(
-    recorder: Writer, loop: str, real: Any, x: Any, indices: Any, at: int, batch: int = 0, seen: bool = False
-) -> Hidden:
+def _taken(recorder: Writer, loop: str, real: Any, x: Any, indices: Any, at: int, batch: int = 0) -> Hidden:
     """The values that a kernel took of `x`."""
     result = recorder.computed(real)
     if result.size:
-        _row(recorder, loop, ref_of(recorder, indices), ref_of(recorder, x), result.ref, at, batch, seen)
+        _row(recorder, loop, ref_of(recorder, indices), ref_of(recorder, x), result.ref, at, batch)
     return result
 
 
@@ -114,8 +94,8 @@ def _added(recorder: Writer, loop: str, real: Any, values: Any, indices: Any, at
     return result
 
 
-def _entries(recorder: Writer, indices: Any, shape: Sequence[int], batch: int) -> tuple[Any, tuple[int, ...], bool]:
-    """Index vectors as indices, the shape in which what they index is one axis, and whether they have been looked at.
+def _entries(recorder: Writer, indices: Any, shape: Sequence[int], batch: int) -> tuple[Any, tuple[int, ...]]:
+    """Index vectors as indices, and the shape in which what they index is one axis.
 
     Index vectors of one entry are left to the row that uses them. Of others each entry is looked at: a vector outside
     of its axes may be inside of them all.
@@ -126,7 +106,7 @@ def _entries(recorder: Writer, indices: Any, shape: Sequence[int], batch: int) -
     opaque_if(not depth or indices.dtype not in _INDICES or whole > np.iinfo(indices.dtype).max)
     together = (*shape[:batch], whole, *shape[batch + depth :])
     if depth == 1:
-        return indices[..., 0], together, False
+        return indices[..., 0], together
     entries = [indices[..., k] for k in range(depth)]
     loop = (f"all_within_{_INDICES[indices.dtype]}",)
     for entry, size in zip(entries, sizes, strict=True):
@@ -135,7 +115,7 @@ def _entries(recorder: Writer, indices: Any, shape: Sequence[int], batch: int) -
     at: Any = entries[0]
     for entry, size in zip(entries[1:], sizes[1:], strict=True):
         at = at * indices.dtype.type(size) + entry
-    return at, together, True
+    return at, together
 
 
 # ---- by op -----------------------------------------------------------------------------------------------------------
@@ -234,17 +214,17 @@ def _getitem_back(
 
 def _gather_nd(recorder: Writer, params: Any, indices: Any, *, batch_dims: int = 0) -> Hidden:
     real = gather_nd_op.kernel(actual_of(params), actual_of(indices), batch_dims=batch_dims)
-    at, shape, seen = _entries(recorder, indices, params.shape, batch_dims)
-    return _taken(recorder, "rows", real, params.reshape(shape), at, batch_dims, batch_dims, seen)
+    at, shape = _entries(recorder, indices, params.shape, batch_dims)
+    return _taken(recorder, "rows", real, params.reshape(shape), at, batch_dims, batch_dims)
 
 
 def _into(recorder: Writer, loop: str, whole: Any, indices: Any, updates: Any, batch: int = 0) -> None:
     """Put updates at index vectors of what rows compute, or add them."""
     if not updates.size:
         return
-    at, shape, seen = _entries(recorder, indices, whole.shape, batch)
+    at, shape = _entries(recorder, indices, whole.shape, batch)
     rows = recorder.view(whole, whole.actual.reshape(shape))
-    _row(recorder, loop, ref_of(recorder, at), rows.ref, ref_of(recorder, updates), batch, batch, seen)
+    _row(recorder, loop, ref_of(recorder, at), rows.ref, ref_of(recorder, updates), batch, batch)
 
 
 def _scatter_nd(recorder: Writer, updates: Any, indices: Any, shape: Any, *, batch_dims: int = 0) -> Hidden:

@@ -132,7 +132,7 @@ class Group:
             return False
         low, high, by, _ = _hull(self.forms[root])
         start, end = root.extent
-        return by > 0 and low >= 0 and high <= by and start == 0 and not end % (self.count * by)
+        return by > 0 and low >= 0 and high <= by and start == 0 and end == self.count * by
 
     def fuse(self) -> None:
         """Make rows one where they can be, and put what zeros make needless behind what tells; tiles are known now."""

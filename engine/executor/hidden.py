@@ -46,7 +46,7 @@ class Writer(Protocol):
         """Whether all numbers are below a limit, or above if `least`; then rows refuse others."""
 
     def look(self, loop: tuple[Any, ...], x: Ref, limit: Any) -> None:
-        """Let a loop refuse a value: an argument before anything is computed, another one where it is used."""
+        """Let a loop refuse a value where it is used."""
 
     def elementwise(self, loop: tuple[Any, ...], operands: Sequence[Ref], real: Any, out: Any = None) -> Hidden:
         """The row of an elementwise loop; `real` is its result."""

@@ -365,16 +365,14 @@ CHECKED_CAST(cast_d_l, npy_double, npy_int64, -9223372036854775808.0, 9223372036
 
 /* ---- rows at indices that only a run knows -------------------------------------------------------------------------- */
 
-/* How a loop takes an index that is not in range: it refuses all, or lets negative ones pass, or any. */
-enum { STRICT, SOME, ANY };
-static char some[] = {SOME}, any[] = {ANY};
-#define LENIENCE(DATA) ((DATA) == NULL ? STRICT : *(const char *)(DATA))
+/* The data of a loop that lets negative indices pass; others refuse them. */
+static char some[] = {1};
 
 /* What an index refers to: the row, nothing (where it is let pass), or a refusal. */
 #define AT(INDEX, LENIENT) \
     const npy_intp at = (npy_intp) * (const INDEX *)index; \
-    const int absent = at < 0 || at >= size; \
-    if (absent && (LENIENT) < (at < 0 ? SOME : ANY)) { \
+    const int absent = at < 0; \
+    if (at >= size || (absent && !(LENIENT))) { \
         args[0] = NULL; \
         return; \
     }
@@ -386,7 +384,7 @@ static char some[] = {SOME}, any[] = {ANY};
         const npy_intp n = dimensions[0], size = dimensions[1], columns = dimensions[2]; \
         const char *index = args[0], *x = args[1]; \
         char *out = args[2]; \
-        const int lenient = LENIENCE(data); \
+        const int lenient = data != NULL; \
         for (npy_intp i = 0; i < n; i++, index += steps[0], x += steps[1], out += steps[2]) { \
             AT(INDEX, lenient) \
             if (absent) { \
@@ -417,7 +415,7 @@ ROWS_OF(16)
         const char *index = args[0], *x = args[1]; \
         char *out = args[2]; \
         for (npy_intp i = 0; i < n; i++, index += steps[0], x += steps[1], out += steps[2]) { \
-            AT(INDEX, STRICT) \
+            AT(INDEX, 0) \
             move(out + at * steps[4], steps[5], x, steps[3], columns, SIZE); \
         } \
     }
@@ -437,7 +435,7 @@ PUT_ROWS_OF(16)
         for (npy_intp i = 0; i < n; i++, index += steps[0], x += steps[1]) { \
             const npy_intp at = (npy_intp) * (const INDEX *)index; \
             if (at < 0 || at >= size) { \
-                if (lenient < (at < 0 ? SOME : ANY)) { \
+                if (at >= 0 || !lenient) { \
                     return 0; \
                 } \
                 continue; \
@@ -455,7 +453,7 @@ PUT_ROWS_OF(16)
         const npy_intp n = dimensions[0], size = dimensions[1], columns = dimensions[2]; \
         const char *index = args[0], *x = args[1]; \
         char *out = args[2]; \
-        const int lenient = LENIENCE(data); \
+        const int lenient = data != NULL; \
         if (HAS_WIDE && columns >= 4 && steps[2] == 0 && steps[3] == sizeof(TYPE) && steps[5] == sizeof(TYPE)) { \
             args[0] = NAME##_in_lines(n, size, columns, args, steps, lenient) ? args[0] : NULL; \
             return; \
@@ -574,20 +572,18 @@ typedef struct {
 /* a loop in place of that of a ufunc: always where both have one name, for numbers and one number elsewhere */
 #define UFUNC_ROW(NAME, T, UFUNC, NIN, ...) {#NAME "_" #T, {NAME##_##T, NULL, STRIDED, 0, NIN, NIN + 1, {__VA_ARGS__}}, .of = #UFUNC}
 #define REFUSING_ROW(NAME, NIN, ...) {#NAME, {NAME, NULL, STRIDED, 1, NIN, NIN + 1, {__VA_ARGS__}}}
-/* negative indices are let pass where the name says "some", and any where it says "known": those are looked at before */
-#define AT_ROW(NAME, FUNCTION, DATA, REFUSES, INDEX, S, ...) \
-    {NAME, {FUNCTION, DATA, STRIDED, REFUSES, 2, 3, {sizeof(INDEX), S, S}, 2, __VA_ARGS__}}
+/* negative indices are let pass where the name says "some" */
+#define AT_ROW(NAME, FUNCTION, DATA, INDEX, S, ...) \
+    {NAME, {FUNCTION, DATA, STRIDED, 1, 2, 3, {sizeof(INDEX), S, S}, 2, __VA_ARGS__}}
 #define FROM_WHOLE {0, 2, 1}, {0, 1, 1}
 #define TO_WHOLE {0, 1, 2}, {1, 0, 1}
 #define ROWS_ROW(I, INDEX, S) \
-    AT_ROW("rows_" #I "_" #S, rows_##I##_##S, NULL, 1, INDEX, S, FROM_WHOLE), AT_ROW("some_rows_" #I "_" #S, rows_##I##_##S, some, 1, INDEX, S, FROM_WHOLE), \
-        AT_ROW("known_rows_" #I "_" #S, rows_##I##_##S, any, 0, INDEX, S, FROM_WHOLE), \
-        AT_ROW("put_rows_" #I "_" #S, put_rows_##I##_##S, NULL, 1, INDEX, S, TO_WHOLE)
+    AT_ROW("rows_" #I "_" #S, rows_##I##_##S, NULL, INDEX, S, FROM_WHOLE), AT_ROW("some_rows_" #I "_" #S, rows_##I##_##S, some, INDEX, S, FROM_WHOLE), \
+        AT_ROW("put_rows_" #I "_" #S, put_rows_##I##_##S, NULL, INDEX, S, TO_WHOLE)
 #define ROWS_ROWS(S) ROWS_ROW(i, npy_int32, S), ROWS_ROW(l, npy_int64, S)
 #define ADD_ROWS_ROW(I, INDEX, T, S) \
-    AT_ROW("add_rows_" #I "_" #T, add_rows_##I##_##T, NULL, 1, INDEX, S, TO_WHOLE), \
-        AT_ROW("add_some_rows_" #I "_" #T, add_rows_##I##_##T, some, 1, INDEX, S, TO_WHOLE), \
-        AT_ROW("add_known_rows_" #I "_" #T, add_rows_##I##_##T, any, 0, INDEX, S, TO_WHOLE)
+    AT_ROW("add_rows_" #I "_" #T, add_rows_##I##_##T, NULL, INDEX, S, TO_WHOLE), \
+        AT_ROW("add_some_rows_" #I "_" #T, add_rows_##I##_##T, some, INDEX, S, TO_WHOLE)
 #define TRTRS_ROW(T, S, HOW) \
     {"trtrs_" #T "_" #HOW, {trtrs_##T, HOW, STRIDED, 1, 1, 2, {S, S}, 2, {2, 2}, {0, 0, 0, 1}}}
 #define TRTRS_ROWS(T, S) TRTRS_ROW(T, S, of_lower), TRTRS_ROW(T, S, of_lower_adjoint), TRTRS_ROW(T, S, of_upper), TRTRS_ROW(T, S, of_upper_adjoint)

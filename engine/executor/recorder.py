@@ -109,16 +109,9 @@ class Recorder:
         return True
 
     def look(self, loop: tuple[Any, ...], x: Ref, limit: Any) -> None:
-        """Let a loop refuse a value: an argument before anything is computed, another one where it is used."""
+        """Let a loop refuse a value where it is used."""
         said = Ref(Root("computed", np.dtype(bool), (), ()), 0, x.shape, (0,) * len(x.shape), np.dtype(bool))
-        row = elementwise(loop, [x, self.constant(np.asarray(limit, x.dtype)), said])
-        if x.root.kind != "argument":
-            self.add_checked(row)
-            return
-        row = replace(row, position=0)
-        form = [(each.loop, each.operands[0], each.operands[1][0].array, each.outer) for each in self.recording.checks]
-        if (row.loop, row.operands[0], limit, row.outer) not in form:
-            self.recording.checks.append(row)
+        self.add_checked(elementwise(loop, [x, self.constant(np.asarray(limit, x.dtype)), said]))
 
     # ---- what NumPy is asked for -------------------------------------------------------------------------------------
 

@@ -232,8 +232,6 @@ class Recording:
 
     arguments: list[Root]
     """None for an object that rows do not read."""
-    checks: list[Row] = field(default_factory=list)
-    """Rows that look at arguments before any step: those that one of these refuses are for a run in Python."""
     steps: list[Any] = field(default_factory=list)
     results: list[Any] = field(default_factory=list)
     """As the operands of a `Call`."""

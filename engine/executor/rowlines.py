@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from engine.executor.own_loops import AT_INDICES, LOOPS, is_summed
+from engine.executor.own_loops import LOOPS, is_summed
 from engine.executor.refs import Root, Row, core_dims, core_names, longer_inside
 from engine.ops.small_matrix import FUNCTIONS as SMALL_MATRICES
 from engine.runtime.structs import replace, struct
@@ -123,22 +123,15 @@ def ways_of(row: Row) -> list[Lines]:
     if row.position >= 0 or len({root for root, _ in row.written}) != 1:
         return []
     width, name = len(row.operands), row.loop[0]
-    at_indices = name in AT_INDICES
-    if any(root.dtype is None or root.dtype.char not in "fdFD?" for root, _ in row.operands[at_indices:]):
+    if any(root.dtype is None or root.dtype.char not in "fdFD?" for root, _ in row.operands):
         return []
     if name in ADDING:
         return [] if row.outer else _ways_of_sums(row)
     each = [row.strides[k * width : (k + 1) * width] for k in range(len(row.outer))]
     axes: list[Axis] = [*zip(row.outer, each, strict=True), (row.dims[0], row.steps[:width])]
-    core: list[Axis]
     own = LOOPS.get(name)
-    if at_indices:
-        core = _core_at_indices(row)
-        if core[0][1][-1]:
-            # what is added somewhere in a whole
-            return [Lines(row, axes, core, 0, True)] if len(axes) == 1 and axes[0][0] > 1 else []
-    elif (own is not None and own.lines == 0) or is_summed(name):
-        core = [(row.dims[1], (*row.steps[width:], 0))]
+    if (own is not None and own.lines == 0) or is_summed(name):
+        core: list[Axis] = [(row.dims[1], (*row.steps[width:], 0))]
     elif len(row.dims) == 1 and _is_elementwise(name):
         core = []
     elif is_of_matrices(row):
@@ -162,13 +155,6 @@ def _ways_of_sums(row: Row) -> list[Lines]:
     ways = [(1, True)] if row.dims[0] == 1 else [(0, False), (1, True)]
     ways += [(2, False)] if len(row.dims) == 3 else []
     return [Lines(row, [axes[k]], [*axes[:k], *axes[k + 1 :]], 0, adds, k) for k, adds in ways]
-
-
-def _core_at_indices(row: Row) -> list[Axis]:
-    """The axes of the whole that rows are taken from, or added to."""
-    a, b, c = row.steps[3:]
-    (_, size, columns), into = row.dims, LOOPS[row.loop[0]].cores[-1] == 2
-    return [(size, (0, 0, b) if into else (0, a, 0)), (columns, (0, a, c) if into else (0, b, c))]
 
 
 _OF_MATRICES = frozenset(SMALL_MATRICES.values())

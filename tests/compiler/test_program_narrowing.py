@@ -226,15 +226,8 @@ def test_cells_of_several_axes() -> None:
     # a zero times what is not known may be NaN
     mixed = (0.0, ZERO_OR_NAN, 0.0, UNKNOWN, 0.0, ZERO_OR_NAN)
     assert product == known_cells.Cells(((1, 3, 4), (4, 6)), mixed)
-
-
-def test_masks_are_known_through_sums() -> None:
     mask = known_cells.of_constant(np.broadcast_to(np.eye(2)[:, None, :], (2, 50, 2)))
     assert mask is not None and mask.ends == ((1, 2), (50,), (1, 2))
-    assert known_cells.of_sum(mask, {2}, True) == known_cells.Cells(((2,), (50,), (1,)), (1.0,))
-    assert known_cells.of_sum(mask, {1}, False) == known_cells.Cells(((1, 2), (1, 2)), (50.0, 0.0, 0.0, 50.0))
-    assert known_cells.of_sum(cells((3, 0.1)), {0}, True) is None
-    assert known_cells.of_sum(cells((3, MINUS_ZERO)), {0}, True) is None
     assert known_cells.of_constant(np.random.default_rng(0).normal(size=1000)) is None
     assert known_cells.of_constant(np.eye(17)) is None
 

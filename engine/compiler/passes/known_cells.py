@@ -13,7 +13,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -187,49 +187,6 @@ def _refined(c: Cells, ends: Sequence[Shape]) -> Sequence[Any]:
     ]
     found = c.at(index)
     return found * (count // len(found))
-
-
-def of_repeated(c: Cells, axes: Collection[int], out: Aval) -> Cells:
-    """The cells of a value repeated along some axes of the result, which it has not or of size one."""
-    shape = whole_shape(out)
-    own = iter(c.ends)
-    if len(c.ends) < len(shape):
-        ends = [(d,) if axis in axes else next(own) for axis, d in enumerate(shape)]
-    else:
-        ends = [(d,) if axis in axes else e for axis, (d, e) in enumerate(zip(shape, own, strict=True))]
-    return Cells(tuple(ends), c.cells)
-
-
-def of_sum(c: Cells, axes: Collection[int], keepdims: bool) -> Cells | None:
-    """The cells of a sum of whole numbers, which no rounding can change in any order."""
-    if math.prod([c.ends[axis][-1] for axis in axes]) > 1 << 17:
-        return None
-    lengths = [
-        [b - a for a, b in itertools.pairwise((0, *ends))] if axis in axes else [1] * len(ends)
-        for axis, ends in enumerate(c.ends)
-    ]
-    index = [[0] * len(ends) if axis in axes else range(len(ends)) for axis, ends in enumerate(c.ends)]
-    parts: dict[int, list[tuple[Cell, int]]] = {}
-    for place, times, cell in zip(_places(c.ends, index), itertools.product(*lengths), c.cells, strict=True):
-        parts.setdefault(place, []).append((cell, math.prod(times)))
-    ends = [(1,) if axis in axes else e for axis, e in enumerate(c.ends)]
-    if not keepdims:
-        ends = [e for axis, e in enumerate(ends) if axis not in axes]
-    return _merged(tuple(ends), list(map(_total, parts.values())))
-
-
-def _total(parts: Sequence[tuple[Cell, int]]) -> Cell:
-    """The sum of cells, so many times each."""
-    if all(c == 0.0 for c, _ in parts):
-        return 0.0
-    total = 0.0
-    for c, times in parts:
-        number = _number(c)
-        if number is None or not abs(number) < _BREAKS or number != round(number):
-            return UNKNOWN
-        total += number * times
-    # a sum of zeros is -0.0 if all of them are
-    return total or UNKNOWN
 
 
 def of_pieces(pieces: Sequence[Piece], operands: Sequence[Cells | None], avals: Sequence[Aval], out: Aval) -> Any:

@@ -40,18 +40,15 @@ from engine.compiler.passes.known_cells import (
     of_constant,
     of_elementwise,
     of_pieces,
-    of_repeated,
-    of_sum,
 )
 from engine.compiler.passes.slice_sum import slice_sum
 from engine.core.aval import Aval
 from engine.core.op import Layout, Op
-from engine.core.structural import broadcast_like_op, reshape_to, sum_to_like_op
+from engine.core.structural import reshape_to
 from engine.ops.arithmetic import add
 from engine.ops.compare import keep_chosen, truncate
 from engine.ops.indexing import getitem_back_op, getitem_op
 from engine.ops.joining import concat_op
-from engine.ops.reduce import reduce_sum_op, spread_like_op
 from engine.runtime.tuning import TUNING
 
 _LEAST = TUNING.narrowing_elements
@@ -100,20 +97,6 @@ def _cost(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> int:
 def _is_view(instruction: Instruction) -> bool:
     op = instruction.op
     return op is getitem_op or (op.shares == (0,) and op.layout in (Layout.PART, Layout.VIEW))
-
-
-def _of_sums(each: Instruction, c: Cells, x: Aval, out: Aval) -> Cells | None:
-    """The cells of a sum along axes, or of what is repeated along them, as far as the masks of a walk need it."""
-    shape, made, params = x.shape or (), out.shape or (), each.params
-    if each.op is reduce_sum_op:
-        axis = params["axis"]
-        named = range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-        return of_sum(c, {a % len(shape) for a in named}, params["keepdims"])
-    if len(shape) == len(made) and each.op is sum_to_like_op:
-        return of_sum(c, {k for k, (a, b) in enumerate(zip(shape, made, strict=True)) if a != b}, True)
-    if len(shape) == len(made) and each.op in (spread_like_op, broadcast_like_op) and not params.get("mean"):
-        return of_repeated(c, {k for k, (a, b) in enumerate(zip(shape, made, strict=True)) if a != b}, out)
-    return None
 
 
 class _Narrowing:
@@ -180,8 +163,6 @@ class _Narrowing:
                 c = everywhere(cell_of(out.dtype.numpy.type(each.op.fill(**each.params))), whole_shape(out))
             elif each.op is reshape_to:
                 c = self.of_reshaped(each.inputs[0], out)
-            elif known and known[0] is not None:
-                c = _of_sums(each, known[0], operands[0], out)
             else:
                 continue
             if c is not None:
