@@ -7,6 +7,7 @@ early that it ends with the last seed, and computes some rows once more.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,9 +23,10 @@ from engine.core.op import Node
 from engine.core.operands import Operand
 from engine.core.tape import paused
 from engine.core.trace import Symbol
-from engine.core.value import Value, aval_of
+from engine.core.value import Value, aval_of, known_shape
 from engine.derivatives.custom import custom_call
 from engine.ops.joining import concat
+from engine.ops.shape import reshape
 from engine.runtime.buffer_pool import empty
 
 
@@ -41,35 +43,55 @@ def together(chunks: Sequence[Any], firsts: Sequence[int], size: int) -> Operand
     return concat([*others, last[size * len(others) - firsts[-1] :]], 0)
 
 
-class Chunked(Recipe):
-    """A sweep of `count` seeds in chunks: its results have a row for each.
+class Rows(list[Any]):
+    """Matrices with a row for each seed. If all are of one dtype, they lie one behind the other in a vector, `joined`."""
 
-    The body, ``(number of the first seed, values) -> results``, gives a row for each seed of a chunk.
+    def __init__(self, vectors: Sequence[Any], matrices: Sequence[Any]) -> None:
+        super().__init__(matrices)
+        self.joined = vectors[0] if len(vectors) == 1 else None
+
+
+class Chunked(Recipe):
+    """A sweep of `count` seeds in chunks: its results are vectors that hold matrices with a row for each.
+
+    The body, ``(number of the first seed, values) -> results``, gives a row for each seed of a chunk. Results of one
+    dtype that follow each other go to one vector: nobody then needs memory to join them.
     """
 
     def __init__(self, body: ClosedFunction, count: int, chunk: int) -> None:
         super().__init__()
         self.body, self.count = body, count
         self.size, self.starts = starts(count, chunk)
+        rows = [(r.aval.dtype, known_shape(r, "jacobian")[1]) for r in body.results]
+        self.widths = [(dtype, [w for _, w in of]) for dtype, of in itertools.groupby(rows, lambda row: row[0])]
 
     def avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
-        """Those of the body's results, with a row for each seed."""
-        rows = [r.aval.shape[1:] for r in self.body.results if r.aval.shape is not None]
-        return tuple([Aval((self.count, *s), r.aval.dtype) for s, r in zip(rows, self.body.results, strict=True)])
+        """Those of the vectors."""
+        return tuple([Aval((self.count * sum(widths),), dtype) for dtype, widths in self.widths])
+
+    def matrices(self, vectors: Sequence[Any]) -> list[Any]:
+        """The matrices in the vectors."""
+        found = []
+        for vector, (_, widths) in zip(vectors, self.widths, strict=True):
+            start = 0
+            for width in widths:
+                end = start + self.count * width
+                found.append(reshape(vector[start:end], (self.count, width)))
+                start = end
+        return found
 
     def spliced(self, given: Sequence[Aval]) -> None:
         """None: a program calls `run`."""
 
     def run(self, *operands: Any) -> tuple[Any, ...]:
         """The results for arrays, chunk by chunk."""
-        wholes: list[np.ndarray] = []
+        vectors = [empty(aval.shape, aval.dtype.numpy) for aval in self.avals(())]
         for first in self.starts:
             results = self.body.run(np.asarray(first), *operands)
-            wholes = wholes or [empty((self.count, *r.shape[1:]), r.dtype) for r in results]
-            for whole, rows in zip(wholes, results, strict=True):
+            for whole, rows in zip(self.matrices(vectors), results, strict=True):
                 whole[first : first + self.size] = rows
             del results, rows
-        return tuple(wholes)
+        return tuple(vectors)
 
     def made(self, given: Sequence[Aval]) -> ClosedFunction:
         """The same as a scan, which can be differentiated."""
@@ -78,14 +100,15 @@ class Chunked(Recipe):
         def function(body: Body, operands: Sequence[Any]) -> list[Any]:
             stacks = scan_op(np.asarray(self.starts), *operands, body=self.body, carries=0, sequences=1)
             chunks = range(len(self.starts))
-            return [together([rows[k] for k in chunks], self.starts, self.size) for rows in stacks]
+            flat = iter([reshape(together([r[k] for k in chunks], self.starts, self.size), (-1,)) for r in stacks])
+            return [concat(list(itertools.islice(flat, len(widths))), 0) for _, widths in self.widths]
 
         return build(given, function)
 
 
 def in_chunks(
     nodes: Sequence[Node], ends: Sequence[Any], rows_of: Callable[..., list[Any]], count: int, chunk: int
-) -> Sequence[Any]:
+) -> Rows:
     """The rows of `count` seeds, of which at most `chunk` are swept at once through the nodes, between the two ends.
 
     ``rows_of(nodes, ends, first, size)`` gives the rows of `size` seeds from number `first` on.
@@ -115,4 +138,6 @@ def in_chunks(
     small = ClosedFunction(body, [first, *[everything.parameters[i + 1] for i in used]], everything.results)
     # a plain number would take the dtype of the operands beside it
     operands = [x if isinstance(x, (Value, tuple, int)) else np.asarray(x) for x in (outside[i] for i in used)]
-    return deferred_op(*operands, recipe=Chunked(small, count, chunk))
+    recipe = Chunked(small, count, chunk)
+    vectors = deferred_op(*operands, recipe=recipe)
+    return Rows(vectors, recipe.matrices(vectors))

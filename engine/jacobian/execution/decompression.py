@@ -115,7 +115,7 @@ class Scattered:
                 of.append((more[0][to >= 0], to[to >= 0]))
                 # those that are named once more
                 left = left[place[order[left]] != left]
-            more = _ascending(*map(np.concatenate, zip(*of, strict=True)))
+            more = _ascending(of)
         return replace(self, positions=self.positions[order], more=more)
 
 
@@ -406,19 +406,28 @@ def _in_csr_order(results: Sequence[Result], pieces: list[_Piece], shape: tuple[
         column.astype(kind, copy=False),
         np.concatenate(ends).astype(kind, copy=False),
         shape,
-        _ascending(*map(np.concatenate, zip(*more, strict=True))) if more else None,
+        _ascending(more) if more else None,
     )
 
 
-def _ascending(positions: np.ndarray, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    if positions.itemsize + entries.itemsize > 8:
+def _ascending(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """Positions, in ascending order, and entries: those of all parts, which are given up."""
+    if any(positions.itemsize + entries.itemsize > 8 for positions, entries in parts):
+        positions, entries = map(np.concatenate, zip(*parts, strict=True))
         order = np.lexsort((entries, positions))
         return positions[order], entries[order]
     # sorting one array in place takes the least time and memory
-    both = positions.astype(np.int64) << 32
-    both |= entries
+    both = np.empty(sum([len(positions) for positions, _ in parts]), np.int64)
+    left = len(both)
+    while parts:
+        positions, entries = parts.pop()
+        left -= len(positions)
+        np.left_shift(positions, 32, out=both[left : left + len(positions)], dtype=np.int64)
+        both[left : left + len(positions)] |= entries
     both.sort()
-    return (both >> 32).astype(np.int32), both.astype(np.int32)
+    entries = both.astype(np.int32)
+    both >>= 32
+    return both.astype(np.int32), entries
 
 
 def _appended(whole: np.ndarray, count: int, part: np.ndarray) -> np.ndarray:

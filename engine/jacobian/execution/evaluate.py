@@ -23,7 +23,7 @@ from engine.core.value import dtype_of, known_shape
 from engine.derivatives.forward import forward
 from engine.derivatives.reverse import reverse
 from engine.jacobian.coloring.symmetric import Mirrored, Transposed
-from engine.jacobian.execution.decompression import Beside, Scattered, Stacked, Whole
+from engine.jacobian.execution.decompression import Beside, Result, Scattered, Stacked, Whole
 from engine.jacobian.execution.waiting import LOOKED_AT, Waiting, Walk
 from engine.jacobian.planning.direction import PlannedSweep
 from engine.jacobian.planning.elimination import Chain, Product, Step
@@ -326,6 +326,11 @@ def _among_zeros(block: Scattered, results: Sequence[Sequence[Any]]) -> Operand:
 
 def _numbers(block: Scattered, results: Sequence[Sequence[Any]]) -> Operand:
     """All numbers that a scattered block is gathered from."""
+    number = block.results[0].number
+    if block.results == tuple([Result(number, k) for k in range(len(results[number]))]):
+        joined = getattr(results[number], "joined", None)
+        if joined is not None:
+            return joined
     parts = [(reshape(results[r.number][r.read], (-1,)), r.negated) for r in block.results]
     flat = [-x if negated else x for x, negated in parts]
     return flat[0] if len(flat) == 1 else concat(flat, 0)
