@@ -98,7 +98,7 @@ def concat_slices(code: Code) -> int:
             return None
         if first.op is more.op is flat_gather_op and uses[x] == uses[values] == 1 and (avals[x].size or 0) > _AT_ONCE:
             inputs = (*first.inputs, *more.inputs, entries)
-            return Instruction(gathered_sums, inputs, {**first.params, **each.params}, each.outputs, each.where)
+            return Instruction(gathered_sums, inputs, each.params, each.outputs, each.where)
         if first.op is not slice_concat:
             return None
         if more.op is not slice_concat or uses[x] > 1 or more.inputs != first.inputs or more.params["sums"]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.core.sparsity import numbers
+from engine.jacobian.coloring.lattice import entry_rows
 from engine.jacobian.execution.decompression import Block, Dense, Scattered
 from engine.runtime.lazy_scipy import sparse
 
@@ -45,21 +46,16 @@ def symmetrized(blocks: list[list[Block]], shapes: list[list[tuple[int, int]]]) 
 def _mirrored(block: Block) -> object:
     if not isinstance(block, Scattered):
         return None if block is None else Mirrored(block)
-    rows, kind = np.repeat(numbers(len(block.indptr) - 1), np.diff(block.indptr)), block.indptr.dtype
-
-    def kept(which: np.ndarray) -> sparse.csr_array:
-        """The numbers of some entries."""
-        ends = np.append(kind.type(0), np.cumsum(which, dtype=kind))[block.indptr]
-        return sparse.csr_array((np.flatnonzero(which).astype(kind), block.indices[which], ends), shape=block.shape)
-
     # the pattern is the lower triangle's, too: what has no mirror image there is zero but for rounding
-    lower, upper = kept(rows >= block.indices), kept(rows > block.indices).T.tocsr()
-    del rows
-    whole = sparse.hstack([lower, upper], format="csr")
+    entries = numbers(block.nnz, 1)
+    lower = sparse.csr_array((entries, block.indices, block.indptr), shape=block.shape)
+    upper = lower.copy()
+    upper.data *= entry_rows(lower) > lower.indices
+    upper.eliminate_zeros()
+    whole = lower + upper.T.tocsr()
     del lower, upper
-    size, indices = block.shape[1], whole.indices
-    np.subtract(indices, indices.dtype.type(size), out=indices, where=indices >= size)
-    return dataclasses.replace(block.reordered(whole.data), indices=indices, indptr=whole.indptr)
+    whole.data -= 1
+    return dataclasses.replace(block.reordered(whole.data), indices=whole.indices, indptr=whole.indptr)
 
 
 def _transposed(block: Block, shape: tuple[int, int]) -> object:

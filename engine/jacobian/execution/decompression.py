@@ -143,17 +143,22 @@ class Decompression:
         """Those that all sweeps give."""
         return 2 * sum([one.count * self.path.size(slot) for one in self.sweeps for slot in one.reads])
 
-    def block(self, i: int, j: int, sparse_only: bool) -> Block:
-        """The block of target i and source j; None if it is zero."""
+    def block(self, i: int, j: int, sparse_only: bool, mirrored: bool) -> Block:
+        """The block of target i and source j; None if it is zero, or `mirrored` from the other side of the diagonal.
+
+        On the diagonal these are numbers that are scattered below.
+        """
         rows = [p for p in self.rows if p.of == i]
         columns = [p for p in self.columns if p.of == j]
         shape = self.path.size(self.path.targets[i]), self.path.size(self.path.sources[j])
         if 0 in shape and self.path.targets[i] in self.path.live:
-            return _in_csr_order([], [], shape, 0)
+            return _in_csr_order([], [], shape, 0, False)
+        if mirrored and i < j:
+            return None
         if all(self.patterns[t][s].is_zero for t, _ in self._groups(rows) for s, _ in self._columns(columns)):
             return None
         return (None if sparse_only else self._whole_columns(rows, columns, i, j)) or self._scattered(
-            rows, columns, i, j
+            rows, columns, i, j, mirrored and i == j
         )
 
     # ---- whole results -----------------------------------------------------------------------------------------------
@@ -232,7 +237,9 @@ class Decompression:
 
     # ---- single numbers ----------------------------------------------------------------------------------------------
 
-    def _scattered(self, rows: Sequence[IndexMap], columns: Sequence[IndexMap], i: int, j: int) -> Scattered:
+    def _scattered(
+        self, rows: Sequence[IndexMap], columns: Sequence[IndexMap], i: int, j: int, lower: bool
+    ) -> Scattered:
         results: list[Result] = []
         starts: list[int] = []
         end = entries = 0
@@ -256,7 +263,7 @@ class Decompression:
                         end += one.count * self.path.size(read)
                 pieces.append(self._piece(t, s, part, members, one, [starts[results.index(r)] for r in signed]))
                 entries += self.patterns[t][s].nnz
-        return _in_csr_order(results, pieces, shape, entries)
+        return _in_csr_order(results, pieces, shape, entries, lower)
 
     def _groups(self, rows: Sequence[IndexMap]) -> Iterator[tuple[int, IndexMap]]:
         return ((t, part) for part in rows for t, group in enumerate(self.targets) if group.slot == part.slot)
@@ -381,8 +388,13 @@ class _Piece:
         return 0
 
 
-def _in_csr_order(results: Sequence[Result], pieces: list[_Piece], shape: tuple[int, int], entries: int) -> Scattered:
-    """A scatter of numbers that stand at each position to a row and a column, of which there are about so many."""
+def _in_csr_order(
+    results: Sequence[Result], pieces: list[_Piece], shape: tuple[int, int], entries: int, lower: bool
+) -> Scattered:
+    """A scatter of numbers that stand at each position to a row and a column, of which there are about so many.
+
+    Those right of the diagonal are left out if it is the `lower` triangle.
+    """
     # those further left first: then nothing is left to be sorted, mostly
     pieces.sort(key=_Piece.shift)
     position, column = np.empty(entries, np.int32), np.empty(entries, np.int32)
@@ -391,6 +403,8 @@ def _in_csr_order(results: Sequence[Result], pieces: list[_Piece], shape: tuple[
     for first in range(0, shape[0], step):
         rows = min(step, shape[0] - first)
         found = [piece.between(first, first + rows) for piece in pieces]
+        if lower:
+            found = [(of[0][kept], of[1][kept], of[2][kept]) for of in found for kept in [of[0] >= of[1]]]
         places, columns, here, further = _ordered([of for of in found if len(of[0])], first, rows, shape[1])
         if further is not None:
             more.append((further[0], further[1] + numbers(1, count + len(columns)).dtype.type(count)))

@@ -296,13 +296,16 @@ def _planned(path: Path, options: Options, sparsity: Any, choice: _Choice, compl
         decompression = Decompression(
             path, best.rows, best.columns, best.targets, best.sources, best.patterns, best.sweeps
         )
-        m, n = range(len(path.targets)), range(len(path.sources))
-        blocks = [[decompression.block(i, j, options.values_only) for j in n] for i in m]
+        mirrored = options.symmetric and not complex_ends
+        blocks = [
+            [decompression.block(i, j, options.values_only, mirrored) for j in range(len(path.sources))]
+            for i in range(len(path.targets))
+        ]
         if options.max_bytes is None:
             # nobody asks for them again, and they take as much memory as the blocks
             best.patterns.clear()
             del decompression
-        if options.symmetric and not complex_ends:
+        if mirrored:
             blocks = symmetrized(blocks, shapes)
     left = {id(node) for node in best.nodes}
     for limit in (options.max_bytes, 1):

@@ -268,8 +268,8 @@ class Pattern:
             return Pattern.dense(*shape)
         if self._table is None:
             whole = self._csr
-            ends = np.append(whole.indptr, whole.indptr[-1])
-            return Pattern.csr(sparse.csr_array((whole.data, whole.indices, ends))[index])
+            ends, taller = np.append(whole.indptr, whole.indptr[-1]), (self.shape[0] + 1, self.shape[1])
+            return Pattern.csr(sparse.csr_array((whole.data, whole.indices, ends), shape=taller)[index])
         for times, (table,) in repetitions([self], len(index)):
             first = _first_of(index, times, len(table))
             if first is not None:
