@@ -242,6 +242,10 @@ class Pattern:
             return self
         return Pattern.csr(_sum(a, b))
 
+    def forget_transposed(self) -> None:
+        """Give back the memory of what it is the transpose of."""
+        self._transposed = None
+
     def rows(self, index: Labels) -> Pattern:
         """The rows with the given numbers, one after the other; an empty one for -1. None stands for all, in order."""
         if index is None or self.is_identity:
