@@ -155,7 +155,7 @@ def _threshold(lengths: np.ndarray, prices: np.ndarray, weight: float = 1.0) -> 
 
 def _is_valid(pattern: sparse.csr_array, colors: np.ndarray, count: int) -> bool:
     """Whether a coloring is valid; the first rows tell most that are not."""
-    return not any(rows.size for rows in conflicts(pattern, colors, count))
+    return next(conflicts(pattern, colors, count), None) is None
 
 
 def _canonical(pattern: sparse.csr_array) -> sparse.csr_array:

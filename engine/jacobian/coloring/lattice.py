@@ -47,7 +47,9 @@ def conflicts(pattern: sparse.csr_array, colors: np.ndarray, count: int) -> Iter
                 yield first + np.flatnonzero(np.count_nonzero(seen.reshape(rows, count), axis=1) < lengths)
         else:
             keys.sort()  # a table would be larger than the pattern: rows of very different lengths
-            yield first + np.unique(keys[1:][keys[1:] == keys[:-1]] // count)
+            again = keys[1:][keys[1:] == keys[:-1]]
+            if len(again):
+                yield first + np.unique(again // count)
 
 
 def positions(pattern: sparse.csr_array) -> np.ndarray:
@@ -80,12 +82,12 @@ def lattice(pattern: sparse.csr_array, low: int, high: int) -> tuple[np.ndarray,
         for i, strides in enumerate(grids):
             while (weights := _weights(steps[i], count)) is not None:
                 colors = (weights @ _digits(np.arange(columns), strides)) % count
-                wrong = np.concatenate([[], *conflicts(pattern, colors, count)]).astype(np.intp)
-                if not wrong.size:
+                parts = list(conflicts(pattern, colors, count))
+                if not parts:
                     return colors, count
                 if not repairs:
                     return None
-                repairs -= 1
+                repairs, wrong = repairs - 1, np.concatenate(parts)
                 pairs = np.concatenate([pairs, _pairs(pattern, wrong[:: len(wrong) // SAMPLE + 1])], axis=1)
                 steps = [_steps(pairs, strides, columns) for strides in grids]
     return None
