@@ -338,18 +338,6 @@ def _members(part: IndexMap, size: int) -> _Members:
     if part.inner is None:
         return lambda wanted: (None, wanted if part.outer is None else outer[wanted], part.sign)
     signs, kind = part.sign, numbers(1, len(inner)).dtype
-    if signs is None and (inner[1:] > inner[:-1]).all():
-        once = nowhere(size, len(outer))
-        once[inner] = numbers(len(inner))
-
-        def found(wanted: np.ndarray) -> tuple[np.ndarray | None, np.ndarray, None]:
-            which = once[wanted]
-            if which.min(initial=0) >= 0:
-                return None, outer[which], None
-            each = np.flatnonzero(which >= 0)
-            return each, outer[which[each]], None
-
-        return found
     counts, order = (x.astype(kind) for x in (np.bincount(inner, minlength=size), np.argsort(inner, kind="stable")))
     starts = np.cumsum(counts, dtype=kind) - counts
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import itertools
 import math
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
@@ -294,8 +293,6 @@ def _planned(path: Path, options: Options, sparsity: Any, choice: _Choice, compl
     best, candidates, blocks = choice
     shapes = [[(path.size(t), path.size(s)) for s in path.sources] for t in path.targets]
     if blocks is None:
-        for pattern in itertools.chain.from_iterable(best.patterns):
-            pattern.forget_transposed()
         decompression = Decompression(
             path, best.rows, best.columns, best.targets, best.sources, best.patterns, best.sweeps
         )

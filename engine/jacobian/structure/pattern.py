@@ -46,7 +46,7 @@ class Pattern:
         ``"zero"``; ``"dense"``; ``"map"``: row i has at most one entry, in column ``index[i]``; ``"csr"``.
     """
 
-    __slots__ = ("_csr", "_index", "_table", "_times", "_transposed", "form", "shape")
+    __slots__ = ("_csr", "_index", "_table", "_times", "form", "shape")
 
     def __init__(
         self, form: str, shape: tuple[int, int], index: Any = None, csr: Any = None, table: Any = None, times: int = 1
@@ -56,7 +56,6 @@ class Pattern:
         self._index = index
         self._csr = csr
         self._table, self._times = table, times
-        self._transposed: Pattern | None = None
 
     # ---- making one ----------------------------------------------------------------------------------------------
 
@@ -146,8 +145,6 @@ class Pattern:
         rows, columns = self.shape
         if self._table is not None:
             return np.tile(np.count_nonzero(self._table, axis=1 - axis), self._times)
-        if self.form == "csr" and axis and self._transposed is not None:
-            return self._transposed.counts(0)
         if self.form == "csr":
             return np.diff(self._csr.indptr) if axis == 0 else np.bincount(self._csr.indices, minlength=columns)
         if self.form != "map":
@@ -213,13 +210,9 @@ class Pattern:
             return Pattern(self.form, self.shape[::-1])
         if self._table is not None:
             return Pattern.table(self._table.T, self._times)
-        if self._transposed is not None:
-            return self._transposed
         for times, (table,) in repetitions([self]):
             return Pattern.table(table.T, times)
-        transposed = Pattern.csr(self.to_csr().T.tocsr())
-        transposed._transposed = self
-        return transposed
+        return Pattern.csr(self.to_csr().T.tocsr())
 
     def union(self, other: Pattern) -> Pattern:
         """The entries that are set in either."""
@@ -241,10 +234,6 @@ class Pattern:
             # as of two numbers of a row that depend on the same elements
             return self
         return Pattern.csr(_sum(a, b))
-
-    def forget_transposed(self) -> None:
-        """Give back the memory of what it is the transpose of."""
-        self._transposed = None
 
     def rows(self, index: Labels) -> Pattern:
         """The rows with the given numbers, one after the other; an empty one for -1. None stands for all, in order."""
