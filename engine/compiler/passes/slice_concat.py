@@ -58,10 +58,7 @@ def _gathered_sums(
     out = flat_gather_op.kernel(x, positions, size=size, distinct=False)
     for first in range(0, len(numbers), _AT_ONCE):
         part = slice(first, first + _AT_ONCE)
-        if distinct:
-            out[entries[part]] += y[numbers[part]]
-        else:
-            np.add.at(out, entries[part], y[numbers[part]])
+        np.add.at(out, entries[part].astype(np.intp), y[numbers[part]])
     return out
 
 

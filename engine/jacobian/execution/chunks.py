@@ -23,8 +23,9 @@ from engine.core.op import Node
 from engine.core.operands import Operand
 from engine.core.tape import paused
 from engine.core.trace import Symbol
-from engine.core.value import Value, aval_of, known_shape
+from engine.core.value import Value, aval_of, dtype_of, known_shape
 from engine.derivatives.custom import custom_call
+from engine.ops.compare import cast
 from engine.ops.joining import concat
 from engine.ops.shape import reshape
 from engine.runtime.buffer_pool import empty
@@ -44,54 +45,49 @@ def together(chunks: Sequence[Any], firsts: Sequence[int], size: int) -> Operand
 
 
 class Rows(list[Any]):
-    """Matrices with a row for each seed. If all are of one dtype, they lie one behind the other in a vector, `joined`."""
+    """Matrices with a row for each seed, which lie one behind the other in a vector, `joined`."""
 
-    def __init__(self, vectors: Sequence[Any], matrices: Sequence[Any]) -> None:
+    def __init__(self, joined: Any, matrices: Sequence[Any]) -> None:
         super().__init__(matrices)
-        self.joined = vectors[0] if len(vectors) == 1 else None
+        self.joined = joined
 
 
 class Chunked(Recipe):
-    """A sweep of `count` seeds in chunks: its results are vectors that hold matrices with a row for each.
+    """A sweep of `count` seeds in chunks: its result is a vector that holds matrices with a row for each.
 
-    The body, ``(number of the first seed, values) -> results``, gives a row for each seed of a chunk. Results of one
-    dtype that follow each other go to one vector: nobody then needs memory to join them.
+    The body, ``(number of the first seed, values) -> results``, gives a row for each seed of a chunk, all of one dtype.
+    In a vector they need no memory to be joined.
     """
 
     def __init__(self, body: ClosedFunction, count: int, chunk: int) -> None:
         super().__init__()
         self.body, self.count = body, count
         self.size, self.starts = starts(count, chunk)
-        rows = [(r.aval.dtype, known_shape(r, "jacobian")[1]) for r in body.results]
-        self.widths = [(dtype, [w for _, w in of]) for dtype, of in itertools.groupby(rows, lambda row: row[0])]
+        self.widths = [known_shape(r, "jacobian")[1] for r in body.results]
 
     def avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
-        """Those of the vectors."""
-        return tuple([Aval((self.count * sum(widths),), dtype) for dtype, widths in self.widths])
+        """That of the vector."""
+        return (Aval((self.count * sum(self.widths),), self.body.results[0].aval.dtype),)
 
-    def matrices(self, vectors: Sequence[Any]) -> list[Any]:
-        """The matrices in the vectors."""
-        found = []
-        for vector, (_, widths) in zip(vectors, self.widths, strict=True):
-            start = 0
-            for width in widths:
-                end = start + self.count * width
-                found.append(reshape(vector[start:end], (self.count, width)))
-                start = end
-        return found
+    def matrices(self, vector: Any) -> list[Any]:
+        """The matrices in the vector."""
+        ends = [self.count * end for end in itertools.accumulate(self.widths, initial=0)]
+        parts = [vector[a:b] for a, b in itertools.pairwise(ends)]
+        return [reshape(part, (self.count, width)) for part, width in zip(parts, self.widths, strict=True)]
 
     def spliced(self, given: Sequence[Aval]) -> None:
         """None: a program calls `run`."""
 
     def run(self, *operands: Any) -> tuple[Any, ...]:
         """The results for arrays, chunk by chunk."""
-        vectors = [empty(aval.shape, aval.dtype.numpy) for aval in self.avals(())]
+        (aval,) = self.avals(())
+        vector = empty(aval.shape, aval.dtype.numpy)
         for first in self.starts:
             results = self.body.run(np.asarray(first), *operands)
-            for whole, rows in zip(self.matrices(vectors), results, strict=True):
+            for whole, rows in zip(self.matrices(vector), results, strict=True):
                 whole[first : first + self.size] = rows
             del results, rows
-        return tuple(vectors)
+        return (vector,)
 
     def made(self, given: Sequence[Aval]) -> ClosedFunction:
         """The same as a scan, which can be differentiated."""
@@ -100,8 +96,8 @@ class Chunked(Recipe):
         def function(body: Body, operands: Sequence[Any]) -> list[Any]:
             stacks = scan_op(np.asarray(self.starts), *operands, body=self.body, carries=0, sequences=1)
             chunks = range(len(self.starts))
-            flat = iter([reshape(together([r[k] for k in chunks], self.starts, self.size), (-1,)) for r in stacks])
-            return [concat(list(itertools.islice(flat, len(widths))), 0) for _, widths in self.widths]
+            wholes = [together([rows[k] for k in chunks], self.starts, self.size) for rows in stacks]
+            return [concat([reshape(rows, (-1,)) for rows in wholes], 0)]
 
         return build(given, function)
 
@@ -133,11 +129,13 @@ def in_chunks(
     copies = [Node(n.op, tuple(map(inside, n.inputs)), n.params, tuple(map(inside, n.outputs))) for n in closed]
     with paused():
         rows = rows_of(copies, list(map(inside, ends)), first, starts(count, chunk)[0])
+        dtypes = [dtype_of(r) for r in rows]
+        rows = [cast(r, np.result_type(*[dtype.numpy for dtype in dtypes])) for r in rows]
     everything = ClosedFunction(body, [first, *[stands[id(x)] for x in outside]], list(map(body.operand, rows)))
     used = [i for i in range(len(outside)) if everything.uses(i + 1)]
     small = ClosedFunction(body, [first, *[everything.parameters[i + 1] for i in used]], everything.results)
     # a plain number would take the dtype of the operands beside it
     operands = [x if isinstance(x, (Value, tuple, int)) else np.asarray(x) for x in (outside[i] for i in used)]
     recipe = Chunked(small, count, chunk)
-    vectors = deferred_op(*operands, recipe=recipe)
-    return Rows(vectors, recipe.matrices(vectors))
+    (joined,) = deferred_op(*operands, recipe=recipe)
+    return Rows(joined, [cast(rows, dtype) for rows, dtype in zip(recipe.matrices(joined), dtypes, strict=True)])

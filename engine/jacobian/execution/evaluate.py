@@ -327,10 +327,9 @@ def _among_zeros(block: Scattered, results: Sequence[Sequence[Any]]) -> Operand:
 def _numbers(block: Scattered, results: Sequence[Sequence[Any]]) -> Operand:
     """All numbers that a scattered block is gathered from."""
     number = block.results[0].number
-    if block.results == tuple([Result(number, k) for k in range(len(results[number]))]):
-        joined = getattr(results[number], "joined", None)
-        if joined is not None:
-            return joined
+    whole = getattr(results[number], "joined", None)
+    if whole is not None and block.results == tuple([Result(number, k) for k in range(len(results[number]))]):
+        return whole
     parts = [(reshape(results[r.number][r.read], (-1,)), r.negated) for r in block.results]
     flat = [-x if negated else x for x, negated in parts]
     return flat[0] if len(flat) == 1 else concat(flat, 0)
