@@ -80,8 +80,7 @@ class Chunked(Recipe):
 
     def run(self, *operands: Any) -> tuple[Any, ...]:
         """The results for arrays, chunk by chunk."""
-        (aval,) = self.avals(())
-        vector = empty(aval.shape, aval.dtype.numpy)
+        vector = empty((self.count * sum(self.widths),), self.body.results[0].aval.dtype.numpy)
         for first in self.starts:
             results = self.body.run(np.asarray(first), *operands)
             for whole, rows in zip(self.matrices(vector), results, strict=True):
