@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from engine.core.eager import forget_memory
 from engine.core.sparsity import counts_up, nowhere, numbers
 from engine.jacobian.planning.direction import Group, PlannedSweep
 from engine.jacobian.structure.path import Path
@@ -24,6 +25,8 @@ from engine.jacobian.structure.pattern import Pattern, ranges
 from engine.jacobian.structure.peeling import IndexMap
 from engine.runtime.lazy_scipy import sparse
 
+LARGE = 1 << 22
+"""Bytes of a plan, from which on memory that it took to make and use it first is given back at once."""
 _AT_ONCE = 1 << 17
 """Entries that are put in order at a time: they lie in the processor's caches."""
 
@@ -92,7 +95,9 @@ class Scattered:
 
     @functools.cached_property
     def _like(self) -> sparse.csr_array:
-        """A matrix of this structure, which SciPy has checked."""
+        """A matrix of this structure, which SciPy has checked. What the first sweeps have left makes room for it."""
+        if self.nbytes > LARGE:
+            forget_memory()
         return sparse.csr_array((self.indices, self.indices, self.indptr), shape=self.shape)
 
     def matrix(self, values: np.ndarray) -> sparse.csr_array:
@@ -263,6 +268,7 @@ class Decompression:
                         end += one.count * self.path.size(read)
                 pieces.append(self._piece(t, s, part, members, one, [starts[results.index(r)] for r in signed]))
                 entries += self.patterns[t][s].nnz
+        del found
         return _in_csr_order(results, pieces, shape, entries, lower)
 
     def _groups(self, rows: Sequence[IndexMap]) -> Iterator[tuple[int, IndexMap]]:
@@ -337,6 +343,16 @@ def _members(part: IndexMap, size: int) -> _Members:
     inner, outer = part.indices(size)
     if part.inner is None:
         return lambda wanted: (None, wanted if part.outer is None else outer[wanted], part.sign)
+    if part.sign is None and (inner[1:] > inner[:-1]).all():
+        place = nowhere(size, int(outer.max(initial=0)) + 1)
+        place[inner] = outer
+
+        def member(wanted: np.ndarray) -> tuple[np.ndarray | None, np.ndarray, None]:
+            to = place[wanted]
+            there = to >= 0
+            return (None, to, None) if there.all() else (np.flatnonzero(there), to[there], None)
+
+        return member
     signs, kind = part.sign, numbers(1, len(inner)).dtype
     counts, order = (x.astype(kind) for x in (np.bincount(inner, minlength=size), np.argsort(inner, kind="stable")))
     starts = np.cumsum(counts, dtype=kind) - counts
@@ -411,6 +427,7 @@ def _in_csr_order(
         position, column = _appended(position, count, places), _appended(column, count, columns)
         count += len(columns)
         ends.append(here + numbers(1, count).dtype.type(count - len(columns)))
+    pieces.clear()
     kind = numbers(1, max(count, *shape)).dtype
     for whole in position, column:
         whole.resize(count, refcheck=False)
@@ -439,9 +456,13 @@ def _ascending(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, 
         np.left_shift(positions, 32, out=both[left : left + len(positions)], dtype=np.int64)
         both[left : left + len(positions)] |= entries
     both.sort()
-    entries = both.astype(np.int32)
-    both >>= 32
-    return both.astype(np.int32), entries
+    # the numbers themselves are put where the others were
+    entries, positions = both.astype(np.int32), both.view(np.int32)[: len(both)]
+    for first in range(0, len(both), _AT_ONCE):
+        positions[first : first + _AT_ONCE] = both[first : first + _AT_ONCE] >> 32
+    del positions
+    both.resize((len(both) + 1) // 2, refcheck=False)
+    return both.view(np.int32)[: len(entries)], entries
 
 
 def _appended(whole: np.ndarray, count: int, part: np.ndarray) -> np.ndarray:

@@ -18,11 +18,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.core.eager import forget_memory
 from engine.core.op import Node
 from engine.core.sparsity import Sites
 from engine.derivatives.linearity import not_linear
 from engine.jacobian.coloring.symmetric import symmetrized
-from engine.jacobian.execution.decompression import Decompression, Scattered
+from engine.jacobian.execution.decompression import LARGE, Decompression, Scattered
 from engine.jacobian.planning.bounds import least_from_ends
 from engine.jacobian.planning.cost import GATHER
 from engine.jacobian.planning.describe import count, describe_block, describe_fact, describe_sweep, names_of
@@ -144,6 +145,8 @@ def plan_for(path: Path, options: Options, sparsity: Any = None) -> Plan:
             counters["reused"] += 1
             return plan
     plan = _made(path.merged, options, sparsity)
+    if plan.nbytes > LARGE:
+        forget_memory()
     counters["planned"] += 1
     if key is not None:
         _plans.put(key, [*known, plan])
@@ -387,6 +390,7 @@ def _is_cheaper_than_ends(path: Path, sites: Sites, behind: _Candidate) -> bool:
         return False
     # colors take much memory, too
     sites.forget()
+    forget_memory()
     behind.decide()
     return sum(p.time for p in behind.sweeps) <= least
 

@@ -146,7 +146,7 @@ class Pattern:
         if self._table is not None:
             return np.tile(np.count_nonzero(self._table, axis=1 - axis), self._times)
         if self.form == "csr":
-            return np.diff(self._csr.indptr) if axis == 0 else np.bincount(self._csr.indices, minlength=columns)
+            return np.diff(self._csr.indptr) if axis == 0 else _occurrences(self._csr.indices, columns)
         if self.form != "map":
             return np.broadcast_to(np.intp(self.shape[1 - axis] if self.is_dense else 0), self.shape[axis : axis + 1])
         if self.is_identity:
@@ -427,6 +427,12 @@ def counts(patterns: Sequence[Pattern], axis: int) -> np.ndarray:
     if all(p.is_identity for p in there):
         return np.broadcast_to(np.intp(len(there)), patterns[0].shape[axis : axis + 1])
     return np.asarray(sum(p.counts(axis) for p in there))
+
+
+def _occurrences(index: np.ndarray, count: int) -> np.ndarray:
+    """How often each number below `count` occurs; NumPy makes wide integers of those that it counts at a time."""
+    step = max(count, 1 << 18)
+    return sum(np.bincount(index[k : k + step], minlength=count) for k in range(0, len(index), step))
 
 
 def _csr(indices: Any, lengths: Any, shape: tuple[int, int]) -> sparse.csr_array:
