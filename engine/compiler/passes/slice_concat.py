@@ -205,7 +205,7 @@ def _moves(positions: Any, starts: Any) -> tuple[Move, ...] | None:
 def _periods(positions: Any, starts: Any, moves: Sequence[Move]) -> int:
     """How often what follows the first numbers goes on as they do, where each of the moves takes its turn."""
     period, end = len(moves), _AT_ONCE
-    if any(to.step != period for _, _, to in moves) or len(positions) < 2 * end:
+    if any(to.step != period for _, _, to in moves) or not 2 * period <= end <= len(positions) // 2:
         return 0
     steps = positions[end - period : end] - positions[end - 2 * period : end - period]
     while end + period <= len(positions):

@@ -259,7 +259,7 @@ class Pattern:
         lengths = np.append(self.counts(0), 0)[index]
         if too_full(int(lengths.sum()), *shape):
             return Pattern.dense(*shape)
-        if self._table is None:
+        if self._csr is not None:
             whole = self._csr
             ends, taller = np.append(whole.indptr, whole.indptr[-1]), (self.shape[0] + 1, self.shape[1])
             return Pattern.csr(sparse.csr_array((whole.data, whole.indices, ends), shape=taller)[index])
@@ -296,7 +296,7 @@ class Pattern:
         if labels.min(initial=0) < 0:
             rows = rows[labels >= 0]
             labels = labels[rows]
-        place = nowhere(count, len(rows))
+        place = nowhere(count, self.shape[0])
         place[labels] = rows
         if np.array_equal(place[labels], rows):
             return self.rows(place)
