@@ -431,8 +431,10 @@ def counts(patterns: Sequence[Pattern], axis: int) -> np.ndarray:
 
 def _occurrences(index: np.ndarray, count: int) -> np.ndarray:
     """How often each number below `count` occurs; NumPy makes wide integers of those that it counts at a time."""
-    step = max(count, 1 << 18)
-    return sum(np.bincount(index[k : k + step], minlength=count) for k in range(0, len(index), step))
+    step, times = max(count, 1 << 18), np.zeros(count, np.intp)
+    for first in range(0, len(index), step):
+        times += np.bincount(index[first : first + step], minlength=count)
+    return times
 
 
 def _csr(indices: Any, lengths: Any, shape: tuple[int, int]) -> sparse.csr_array:
