@@ -231,12 +231,14 @@ def _closure(site: Site, step: Blocks, carries: int, sequences: int, length: int
         step = [[None] * count for _ in step]
 
     def of_any_row(i: int, block: Any) -> Any:
-        return block if block is None or not carries <= i < start else sparse.hstack([block] * length, format="csr")
+        if block is None or not carries <= i < start:
+            return block
+        return sparse.kron(np.ones((1, length), bool), block, format="csr")
 
-    direct = [[of_any_row(i, row[i]) if i >= carries else None for i in range(count)] for row in step]
+    direct = [[of_any_row(i, row[i]) if i >= carries else None for i in range(count)] for row in step[:carries]]
     found = [[sparse.eye_array(site.size(i), dtype=bool, format="csr") if i == k else None for i in range(count)]
              for k in range(carries)]  # fmt: skip
-    found = [[_sum(a, b) for a, b in zip(row, more, strict=True)] for row, more in zip(found, direct, strict=False)]
+    found = [[_sum(a, b) for a, b in zip(row, more, strict=True)] for row, more in zip(found, direct, strict=True)]
     entries = -1
     while entries != (entries := sum(m.nnz for row in found for m in row if m is not None)):
         if entries > _MOST_ENTRIES:

@@ -9,6 +9,7 @@ kernels are turned into the op's own error message by running the abstract evalu
 
 from __future__ import annotations
 
+import ctypes
 import operator
 import sys
 import threading
@@ -27,6 +28,7 @@ from engine.core.operands import Array, Operand, Results
 from engine.core.tape import NOTHING, Recording, Tape, active, record, record_nondifferentiable
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import Value, as_array, not_an_array
+from engine.runtime import buffer_pool
 from engine.runtime.errors import DTypeError, InvalidArgumentError, OpError, ResourceExhaustedError
 from engine.runtime.extension import extension
 from engine.runtime.public_names import methods_of
@@ -433,3 +435,12 @@ in_own_memory: Callable[..., Any] = in_c.in_own_memory if in_c else _called
 A program that runs for the first time makes an array for each step. Mapping new pages for each takes longer than
 computing what is written there.
 """
+
+
+def forget_memory() -> None:
+    """Let the system have memory that results have left, and what the C library keeps of it, where there is a way."""
+    buffer_pool.forget()
+    if in_c:
+        in_c.setup_memory(in_c.setup_memory(0))
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)

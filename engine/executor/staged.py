@@ -19,7 +19,7 @@ from engine.compiler.liveness import last_uses, values_of
 from engine.compiler.passes.inplace_concat import alloc
 from engine.compiler.passes.nan_checks import SpeculationFailed, no_nan, without_choices
 from engine.compiler.verify import Checked
-from engine.core.eager import explained, in_own_memory
+from engine.core.eager import explained, forget_memory, in_own_memory
 from engine.core.operands import Operand
 from engine.executor.encoding import Fixed, table_of
 from engine.executor.extension import executor
@@ -37,6 +37,8 @@ _LARGE_EACH = 1 << 19
 """The same for each instruction: what calls of many take is more than what copies do."""
 _LARGEST_CONSTANT = 1 << 16
 """Bytes of a constant that a table may hold of what is computed from shapes, where it is not one number repeated."""
+_LARGEST_SPARE = 1 << 23
+"""Bytes of a program's block, from which on those that its first runs took are given back."""
 _TABLES = 4
 """Tables for arguments that lie in different ways in memory."""
 _MOST_RESUMED = 8
@@ -109,6 +111,9 @@ class Staged:
         self.program.native = table_of(recording, program.instructions, kernels, host)
         if self.program.native is not None:
             self.tables[form] = self.program.native
+        if program.buffers is not None and program.buffers.size > _LARGEST_SPARE:
+            # runs by the table take other memory
+            forget_memory()
         return results
 
     def with_choices(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -136,6 +136,7 @@ def test_slices_found_among_others(seed: int, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(slice_concat, "_LEAST", 1)
     monkeypatch.setattr(slice_concat, "_LONG", 1)
     rng = np.random.default_rng(seed)
+    monkeypatch.setattr(slice_concat, "_AT_ONCE", int(rng.integers(2, 40)))
     pieces = []
     for _ in range(rng.integers(1, 7)):
         step, count = rng.integers(1, 4), rng.integers(1, 40)

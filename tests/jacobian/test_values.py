@@ -1,6 +1,5 @@
 """Jacobians in every mode and both front ends, row by row: dtypes, control flow, shapes, structures."""
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -8,10 +7,8 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.jacobian.execution.evaluate import _transposed
 from engine.runtime.errors import InvalidArgumentError
 from tests.jacobian.both import Function, dense, in_graph, matrix, on_tape, points, row_by_row
-from tests.support import assert_same_bits
 from tests.tapes import gradient_in, watching
 
 MODES = ("auto", "forward", "reverse")
@@ -339,7 +336,6 @@ def test_a_source_without_elements_that_no_path_leads_from_has_no_jacobian() -> 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("mode", MODES)
 def test_targets_stacked_along_any_axis(axis: int, mode: str) -> None:
-    """The sweeps' results are put in their places by an order of axes, not by an index for each number."""
     rng = np.random.default_rng(4)
     weights, at = rng.normal(size=(70, 40)), rng.normal(size=40)
 
@@ -352,25 +348,6 @@ def test_targets_stacked_along_any_axis(axis: int, mode: str) -> None:
     for taken in (on_tape, in_graph):
         (found,) = taken(stacked, at, mode=mode)
         np.testing.assert_allclose(np.asarray(found), np.stack(parts, axis), rtol=1e-12, atol=1e-14)
-
-
-@pytest.mark.parametrize("shape", [(3, 50, 40), (50, 3, 40), (4, 5, 6, 100), (60, 70)])
-def test_positions_that_are_an_order_of_axes(shape: tuple[int, ...]) -> None:
-    size = int(np.prod(shape))
-    for order in itertools.permutations(range(len(shape))):
-        positions = np.arange(size).reshape(shape).transpose(order).ravel()
-        found = _transposed(positions, size)
-        if found is not None:
-            dims, axes = found
-            assert_same_bits(np.arange(size).reshape(dims).transpose(axes).ravel(), positions)
-        elif order == tuple(range(len(shape)))[::-1]:
-            raise AssertionError(f"{shape} in reverse is an order of axes")
-        swapped = positions.copy()
-        swapped[[-1, -2]] = swapped[[-2, -1]]
-        assert _transposed(swapped, size) is None
-    assert _transposed(np.arange(size)[::-1], size) is None
-    assert _transposed(np.zeros(size, np.intp), size) is None
-    assert _transposed(np.arange(0), 0) is None
 
 
 @pytest.mark.parametrize("format", ["csr", "csc", "coo"])

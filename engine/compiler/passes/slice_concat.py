@@ -52,6 +52,23 @@ slice_concat = instruction_op(
 )
 
 
+def _gathered_sums(x: Any, positions: Any, y: Any, numbers: Any, entries: Any) -> np.ndarray:
+    out = flat_gather_op.kernel(x, positions, size=len(x), distinct=False)
+    for first in range(0, len(numbers), _AT_ONCE):
+        part = slice(first, first + _AT_ONCE)
+        np.add.at(out, entries[part].astype(np.intp), y[numbers[part]])
+    return out
+
+
+gathered_sums = instruction_op(
+    "gathered_sums",
+    __name__,
+    _gathered_sums,
+    lambda x, positions, y, numbers, entries: Aval(positions.shape, x.dtype),
+    "Numbers of a vector, and those of another added to some of them, without a copy of either.",
+)
+
+
 def concat_slices(code: Code) -> int:
     """Replace gathers that are slices; how many there were."""
     if not any(each.op is flat_gather_op or each.op is add_at_op for each in code.instructions):
@@ -71,8 +88,13 @@ def concat_slices(code: Code) -> int:
         x, values, entries = each.inputs
         first, more = made.get(x), made.get(values)
         if more is not None and more.op is flat_gather_op:
-            more = _gathered(more, made, avals, constants, 1)
-        if first is None or more is None or first.op is not slice_concat or entries not in constants:
+            more = _gathered(more, made, avals, constants, 1) or more
+        if first is None or more is None or entries not in constants:
+            return None
+        if first.op is more.op is flat_gather_op and uses[x] == uses[values] == 1 and (avals[x].size or 0) > _AT_ONCE:
+            inputs = (*first.inputs, *more.inputs, entries)
+            return Instruction(gathered_sums, inputs, {}, each.outputs, each.where)
+        if first.op is not slice_concat:
             return None
         if more.op is not slice_concat or uses[x] > 1 or more.inputs != first.inputs or more.params["sums"]:
             return None
@@ -159,11 +181,13 @@ def _moves(positions: Any, starts: Any) -> tuple[Move, ...] | None:
     """The slices that put together what is at the positions in the joined vectors; None if they are too many."""
     most = min(_MOST, len(positions) // _LONG)
     moves: list[Move] = []
-    for first in range(0, len(positions), _AT_ONCE):
+    first = 0
+    while first < len(positions):
         found = _moves_within(positions[first : first + _AT_ONCE], starts, 2 * most)
         if found is None or len(starts) > most:
             return None
-        for k, of, place in found:
+        more = _periods(positions[first:], starts, found)
+        for k, of, place in [_longer(move, more) for move in found]:
             to = slice(place.start + first, place.stop + first, place.step)
             before = [i for i, m in enumerate(moves) if m[0] == k and _goes_on(m[1], of) and _goes_on(m[2], to)]
             if before:
@@ -173,8 +197,31 @@ def _moves(positions: Any, starts: Any) -> tuple[Move, ...] | None:
                 moves.append((k, of, to))
         if len(moves) > most:
             return None
+        first += _AT_ONCE + more * len(found)
     # sums are added in the order of the vectors
     return tuple(sorted(moves, key=operator.itemgetter(0)))
+
+
+def _periods(positions: Any, starts: Any, moves: Sequence[Move]) -> int:
+    """How often what follows the first numbers goes on as they do, where each of the moves takes its turn."""
+    period, end = len(moves), _AT_ONCE
+    if any(to.step != period for _, _, to in moves) or not 2 * period <= end <= len(positions) // 2:
+        return 0
+    steps = positions[end - period : end] - positions[end - 2 * period : end - period]
+    while end + period <= len(positions):
+        rows = positions[end - period : end + _AT_ONCE]
+        rows = rows[: len(rows) // period * period].reshape(-1, period)
+        ends = np.searchsorted(starts, rows[[0, -1]], "right")
+        if (ends[0] != ends[1]).any() or (rows[1:] - rows[:-1] != steps).any():
+            break
+        end += rows.size - period
+    return (end - _AT_ONCE) // period
+
+
+def _longer(move: Move, more: int) -> Move:
+    """The move with so many numbers more."""
+    k, of, to = move
+    return k, slice(of.start, of.stop + more * of.step, of.step), slice(to.start, to.stop + more * to.step, to.step)
 
 
 def _goes_on(one: slice, other: slice) -> bool:

@@ -153,9 +153,8 @@ def _threshold(lengths: np.ndarray, prices: np.ndarray, weight: float = 1.0) -> 
 
 
 def _is_valid(pattern: sparse.csr_array, colors: np.ndarray, count: int) -> bool:
-    """Whether a coloring is valid; a few rows tell most that are not."""
-    some = pattern[: 1 + 1000 // count]
-    return not conflicts(some, colors, count).size and not conflicts(pattern, colors, count).size
+    """Whether a coloring is valid; the first rows tell most that are not."""
+    return next(conflicts(pattern, colors, count), None) is None
 
 
 def _canonical(pattern: sparse.csr_array) -> sparse.csr_array:
@@ -211,7 +210,7 @@ def color_symmetric(pattern: sparse.csr_array, most: int = SMALL_GRAPH) -> Color
     mirrored = pattern.T.tocsr()
     if not _same(pattern, mirrored):
         raise InvalidArgumentError(f"color_symmetric: expected a symmetric pattern, got one of shape {pattern.shape}")
-    long_rows = hubs(pattern)
+    long_rows = hubs(np.diff(pattern.indptr))
     best = _hubs_apart(pattern, long_rows) if np.any(long_rows) else color_columns(pattern)
     if pattern.nnz > most or not _masks_fit(pattern, best.count) or best.count <= _star_bound(pattern):
         return best
@@ -276,11 +275,10 @@ def _star_bound(pattern: sparse.csr_array) -> int:
     return count
 
 
-def hubs(pattern: sparse.csr_array) -> np.ndarray:
-    """The rows so long that it pays to give each a color of its own, by which the whole row and column are read."""
-    lengths = np.diff(pattern.indptr)
+def hubs(lengths: np.ndarray) -> np.ndarray:
+    """Which of the rows are so long that it pays to give each a color, by which the whole row and column are read."""
     limit, bound = _threshold(lengths, np.ones_like(lengths)) if lengths.size else (0, 0.0)
-    return (lengths > limit) & (2 * bound <= _longest(pattern))
+    return (lengths > limit) & (2 * bound <= lengths.max(initial=0))
 
 
 def _hubs_apart(pattern: sparse.csr_array, apart: np.ndarray) -> Coloring:

@@ -26,6 +26,7 @@ PAIRS = 20_000  # pairs of entries looked at, at most
 STRIDES = 5  # candidates for the strides of a grid
 SEARCH = 4096  # weights tried per grid and number of colors
 IRREGULAR = 64  # distances, of which more than half are met only once, and no lattice is looked for
+AT_ONCE = 1 << 16  # entries that are looked at together
 REPAIRS = 12  # rows that contradict a proposal may join the sample so many times
 
 
@@ -34,30 +35,40 @@ def entry_rows(pattern: sparse.csr_array) -> np.ndarray:
     return np.repeat(numbers(pattern.shape[0]), np.diff(pattern.indptr))
 
 
-def conflicts(pattern: sparse.csr_array, colors: np.ndarray, count: int) -> np.ndarray:
-    """The rows in which two columns have the same color, ascending."""
-    rows, nnz = pattern.shape[0], pattern.nnz
-    # one array at a time: there may be many entries
-    keys = np.multiply(entry_rows(pattern), count, dtype=numbers(1, rows * count).dtype)
-    keys += colors.astype(keys.dtype)[pattern.indices]
-    if rows * count <= 8 * nnz + 2**16:
-        seen = np.zeros(rows * count, np.bool_)
-        seen[keys] = True
-        if np.count_nonzero(seen) == nnz:
-            return np.empty(0, np.intp)
-        return np.flatnonzero(np.count_nonzero(seen.reshape(rows, count), axis=1) < np.diff(pattern.indptr))
-    keys.sort()  # a table would be larger than the pattern: rows of very different lengths
-    return np.unique(keys[1:][keys[1:] == keys[:-1]] // count)
+def conflicts(pattern: sparse.csr_array, colors: np.ndarray, count: int) -> Iterator[np.ndarray]:
+    """The rows in which two columns have the same color, ascending, some rows at a time."""
+    for first, lengths, columns in _parts(pattern):
+        rows, keys = len(lengths), np.repeat(np.arange(0, count * len(lengths), count), lengths)
+        keys += colors[columns]
+        if rows * count <= 8 * len(keys) + 2**16:
+            seen = np.zeros(rows * count, np.bool_)
+            seen[keys] = True
+            if np.count_nonzero(seen) < len(keys):
+                yield first + np.flatnonzero(np.count_nonzero(seen.reshape(rows, count), axis=1) < lengths)
+        else:
+            keys.sort()  # a table would be larger than the pattern: rows of very different lengths
+            again = keys[1:][keys[1:] == keys[:-1]]
+            if len(again):
+                yield first + np.unique(again // count)
 
 
 def positions(pattern: sparse.csr_array) -> np.ndarray:
     """Color each column by the last position at which it stands in a row; not always valid."""
-    kind = numbers(1, pattern.nnz).dtype
-    place = numbers(pattern.nnz) - np.repeat(pattern.indptr[:-1].astype(kind), np.diff(pattern.indptr))
-    # NumPy takes seventy times as long where the dtypes differ
-    colors = np.zeros(pattern.shape[1], place.dtype)
-    np.maximum.at(colors, pattern.indices, place)
+    colors = np.zeros(pattern.shape[1], np.intp)
+    for _, lengths, columns in _parts(pattern):
+        place = np.arange(len(columns)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        # NumPy takes seventy times as long where the dtypes differ
+        np.maximum.at(colors, columns.astype(np.intp), place)
     return colors
+
+
+def _parts(pattern: sparse.csr_array) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Some rows after the other, which the processor's caches hold: the first, how long they are, their columns."""
+    rows, ends = pattern.shape[0], pattern.indptr
+    step = 1 + AT_ONCE * rows // (pattern.nnz + 1)
+    for first in range(0, rows, step):
+        part = ends[first : first + step + 1]
+        yield first, np.diff(part), pattern.indices[part[0] : part[-1]]
 
 
 def lattice(pattern: sparse.csr_array, low: int, high: int) -> tuple[np.ndarray, int] | None:
@@ -71,12 +82,12 @@ def lattice(pattern: sparse.csr_array, low: int, high: int) -> tuple[np.ndarray,
         for i, strides in enumerate(grids):
             while (weights := _weights(steps[i], count)) is not None:
                 colors = (weights @ _digits(np.arange(columns), strides)) % count
-                wrong = conflicts(pattern, colors, count)
-                if not wrong.size:
+                parts = list(conflicts(pattern, colors, count))
+                if not parts:
                     return colors, count
                 if not repairs:
                     return None
-                repairs -= 1
+                repairs, wrong = repairs - 1, np.concatenate(parts)
                 pairs = np.concatenate([pairs, _pairs(pattern, wrong[:: len(wrong) // SAMPLE + 1])], axis=1)
                 steps = [_steps(pairs, strides, columns) for strides in grids]
     return None

@@ -16,7 +16,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from engine.core.eager import forget_memory
 from engine.core.sparsity import counts_up, nowhere, numbers
+from engine.jacobian.coloring.lattice import entry_rows
 from engine.jacobian.planning.direction import Group, PlannedSweep
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern, ranges
@@ -24,6 +26,8 @@ from engine.jacobian.structure.peeling import IndexMap
 from engine.runtime.lazy_scipy import sparse
 from engine.runtime.structs import replace, struct
 
+LARGE = 1 << 22
+"""Bytes of a plan, from which on memory that it took to make and use it first is given back at once."""
 _AT_ONCE = 1 << 17
 """Entries that are put in order at a time: they lie in the processor's caches."""
 
@@ -92,7 +96,9 @@ class Scattered:
 
     @functools.cached_property
     def _like(self) -> sparse.csr_array:
-        """A matrix of this structure, which SciPy has checked."""
+        """A matrix of this structure, which SciPy has checked. What the first sweeps have left makes room for it."""
+        if self.nbytes > LARGE:
+            forget_memory()
         return sparse.csr_array((self.indices, self.indices, self.indptr), shape=self.shape)
 
     def matrix(self, values: np.ndarray) -> sparse.csr_array:
@@ -115,7 +121,7 @@ class Scattered:
                 of.append((more[0][to >= 0], to[to >= 0]))
                 # those that are named once more
                 left = left[place[order[left]] != left]
-            more = _ascending(*map(np.concatenate, zip(*of, strict=True)))
+            more = _ascending(of)
         return replace(self, positions=self.positions[order], more=more)
 
 
@@ -143,17 +149,22 @@ class Decompression:
         """Those that all sweeps give."""
         return 2 * sum([one.count * self.path.size(slot) for one in self.sweeps for slot in one.reads])
 
-    def block(self, i: int, j: int, sparse_only: bool) -> Block:
-        """The block of target i and source j; None if it is zero."""
+    def block(self, i: int, j: int, sparse_only: bool, mirrored: bool) -> Block:
+        """The block of target i and source j; None if it is zero, or `mirrored` from the other side of the diagonal.
+
+        On the diagonal these are numbers that are scattered below.
+        """
         rows = [p for p in self.rows if p.of == i]
         columns = [p for p in self.columns if p.of == j]
         shape = self.path.size(self.path.targets[i]), self.path.size(self.path.sources[j])
         if 0 in shape and self.path.targets[i] in self.path.live:
-            return _in_csr_order([], [], shape, 0)
+            return _in_csr_order([], [], shape, 0, False)
+        if mirrored and i < j:
+            return None
         if all(self.patterns[t][s].is_zero for t, _ in self._groups(rows) for s, _ in self._columns(columns)):
             return None
         return (None if sparse_only else self._whole_columns(rows, columns, i, j)) or self._scattered(
-            rows, columns, i, j
+            rows, columns, i, j, mirrored and i == j
         )
 
     # ---- whole results -----------------------------------------------------------------------------------------------
@@ -232,7 +243,9 @@ class Decompression:
 
     # ---- single numbers ----------------------------------------------------------------------------------------------
 
-    def _scattered(self, rows: Sequence[IndexMap], columns: Sequence[IndexMap], i: int, j: int) -> Scattered:
+    def _scattered(
+        self, rows: Sequence[IndexMap], columns: Sequence[IndexMap], i: int, j: int, lower: bool
+    ) -> Scattered:
         results: list[Result] = []
         starts: list[int] = []
         end = entries = 0
@@ -256,7 +269,8 @@ class Decompression:
                         end += one.count * self.path.size(read)
                 pieces.append(self._piece(t, s, part, members, one, [starts[results.index(r)] for r in signed]))
                 entries += self.patterns[t][s].nnz
-        return _in_csr_order(results, pieces, shape, entries)
+        del found
+        return _in_csr_order(results, pieces, shape, entries, lower)
 
     def _groups(self, rows: Sequence[IndexMap]) -> Iterator[tuple[int, IndexMap]]:
         return ((t, part) for part in rows for t, group in enumerate(self.targets) if group.slot == part.slot)
@@ -330,6 +344,16 @@ def _members(part: IndexMap, size: int) -> _Members:
     inner, outer = part.indices(size)
     if part.inner is None:
         return lambda wanted: (None, wanted if part.outer is None else outer[wanted], part.sign)
+    if part.sign is None and (inner[1:] > inner[:-1]).all():
+        place = nowhere(size, int(outer.max(initial=0)) + 1)
+        place[inner] = outer
+
+        def member(wanted: np.ndarray) -> tuple[np.ndarray | None, np.ndarray, None]:
+            to = place[wanted]
+            there = to >= 0
+            return (None, to, None) if there.all() else (np.flatnonzero(there), to[there], None)
+
+        return member
     signs, kind = part.sign, numbers(1, len(inner)).dtype
     counts, order = (x.astype(kind) for x in (np.bincount(inner, minlength=size), np.argsort(inner, kind="stable")))
     starts = np.cumsum(counts, dtype=kind) - counts
@@ -381,8 +405,13 @@ class _Piece:
         return 0
 
 
-def _in_csr_order(results: Sequence[Result], pieces: list[_Piece], shape: tuple[int, int], entries: int) -> Scattered:
-    """A scatter of numbers that stand at each position to a row and a column, of which there are about so many."""
+def _in_csr_order(
+    results: Sequence[Result], pieces: list[_Piece], shape: tuple[int, int], entries: int, lower: bool
+) -> Scattered:
+    """A scatter of numbers that stand at each position to a row and a column, of which there are about so many.
+
+    Those right of the diagonal are left out if it is the `lower` triangle.
+    """
     # those further left first: then nothing is left to be sorted, mostly
     pieces.sort(key=_Piece.shift)
     position, column = np.empty(entries, np.int32), np.empty(entries, np.int32)
@@ -391,12 +420,15 @@ def _in_csr_order(results: Sequence[Result], pieces: list[_Piece], shape: tuple[
     for first in range(0, shape[0], step):
         rows = min(step, shape[0] - first)
         found = [piece.between(first, first + rows) for piece in pieces]
+        if lower:
+            found = [(of[0][kept], of[1][kept], of[2][kept]) for of in found for kept in [of[0] >= of[1]]]
         places, columns, here, further = _ordered([of for of in found if len(of[0])], first, rows, shape[1])
         if further is not None:
             more.append((further[0], further[1] + numbers(1, count + len(columns)).dtype.type(count)))
         position, column = _appended(position, count, places), _appended(column, count, columns)
         count += len(columns)
         ends.append(here + numbers(1, count).dtype.type(count - len(columns)))
+    pieces.clear()
     kind = numbers(1, max(count, *shape)).dtype
     for whole in position, column:
         whole.resize(count, refcheck=False)
@@ -406,19 +438,32 @@ def _in_csr_order(results: Sequence[Result], pieces: list[_Piece], shape: tuple[
         column.astype(kind, copy=False),
         np.concatenate(ends).astype(kind, copy=False),
         shape,
-        _ascending(*map(np.concatenate, zip(*more, strict=True))) if more else None,
+        _ascending(more) if more else None,
     )
 
 
-def _ascending(positions: np.ndarray, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    if positions.itemsize + entries.itemsize > 8:
+def _ascending(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """Positions, in ascending order, and entries: those of all parts, which are given up."""
+    if any(positions.itemsize + entries.itemsize > 8 for positions, entries in parts):
+        positions, entries = map(np.concatenate, zip(*parts, strict=True))
         order = np.lexsort((entries, positions))
         return positions[order], entries[order]
     # sorting one array in place takes the least time and memory
-    both = positions.astype(np.int64) << 32
-    both |= entries
+    both = np.empty(sum([len(positions) for positions, _ in parts]), np.int64)
+    left = len(both)
+    while parts:
+        positions, entries = parts.pop()
+        left -= len(positions)
+        np.left_shift(positions, 32, out=both[left : left + len(positions)], dtype=np.int64)
+        both[left : left + len(positions)] |= entries
     both.sort()
-    return (both >> 32).astype(np.int32), both.astype(np.int32)
+    # the numbers themselves are put where the others were
+    entries, positions = both.astype(np.int32), both.view(np.int32)[: len(both)]
+    for first in range(0, len(both), _AT_ONCE):
+        positions[first : first + _AT_ONCE] = both[first : first + _AT_ONCE] >> 32
+    del positions
+    both.resize((len(both) + 1) // 2, refcheck=False)
+    return both.view(np.int32)[: len(entries)], entries
 
 
 def _appended(whole: np.ndarray, count: int, part: np.ndarray) -> np.ndarray:
@@ -488,21 +533,16 @@ def symmetrized(blocks: list[list[Block]], shapes: list[list[tuple[int, int]]]) 
 def _mirrored(block: Block) -> object:
     if not isinstance(block, Scattered):
         return None if block is None else Mirrored(block)
-    rows, kind = np.repeat(numbers(len(block.indptr) - 1), np.diff(block.indptr)), block.indptr.dtype
-
-    def kept(which: np.ndarray) -> sparse.csr_array:
-        """The numbers of some entries."""
-        ends = np.append(kind.type(0), np.cumsum(which, dtype=kind))[block.indptr]
-        return sparse.csr_array((np.flatnonzero(which).astype(kind), block.indices[which], ends), shape=block.shape)
-
     # the pattern is the lower triangle's, too: what has no mirror image there is zero but for rounding
-    lower, upper = kept(rows >= block.indices), kept(rows > block.indices).T.tocsr()
-    del rows
-    whole = sparse.hstack([lower, upper], format="csr")
+    entries = numbers(block.nnz, 1)
+    lower = sparse.csr_array((entries, block.indices, block.indptr), shape=block.shape)
+    upper = lower.copy()
+    upper.data *= entry_rows(lower) > lower.indices
+    upper.eliminate_zeros()
+    whole = lower + upper.T.tocsr()
     del lower, upper
-    size, indices = block.shape[1], whole.indices
-    np.subtract(indices, indices.dtype.type(size), out=indices, where=indices >= size)
-    return replace(block.reordered(whole.data), indices=indices, indptr=whole.indptr)
+    whole.data -= 1
+    return replace(block.reordered(whole.data), indices=whole.indices, indptr=whole.indptr)
 
 
 def _transposed(block: Block, shape: tuple[int, int]) -> object:

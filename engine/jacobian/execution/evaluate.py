@@ -17,12 +17,12 @@ import engine.numpy_api.operators  # noqa: F401  (rules use Python's operators o
 from engine.core.batching import batch_level, unbatch
 from engine.core.op import Node
 from engine.core.operands import Operand
-from engine.core.sparsity import Sites, counts_up, numbers
+from engine.core.sparsity import Sites, counts_up
 from engine.core.trace import Symbol
 from engine.core.value import dtype_of, known_shape
 from engine.derivatives.forward import forward
 from engine.derivatives.reverse import reverse
-from engine.jacobian.execution.decompression import Beside, Mirrored, Scattered, Stacked, Transposed, Whole
+from engine.jacobian.execution.decompression import Beside, Mirrored, Result, Scattered, Stacked, Transposed, Whole
 from engine.jacobian.execution.waiting import LOOKED_AT, Waiting, Walk
 from engine.jacobian.planning.direction import PlannedSweep
 from engine.jacobian.planning.elimination import Chain, Product, Step
@@ -39,8 +39,6 @@ from engine.ops.selection import add_at_op, flat_gather_op, flat_scatter_op
 from engine.ops.shape import reshape, transpose
 from engine.runtime.tuning import TUNING
 
-_AXES, _SLICES = 4, TUNING.slice_concat_slices
-"""Axes whose order may gather all elements; slices that may do it in their place."""
 _TABLE = 1 << 20
 """Elements of a table of zeros that is looked at."""
 _SMALL = TUNING.index_elements
@@ -325,6 +323,10 @@ def _among_zeros(block: Scattered, results: Sequence[Sequence[Any]]) -> Operand:
 
 def _numbers(block: Scattered, results: Sequence[Sequence[Any]]) -> Operand:
     """All numbers that a scattered block is gathered from."""
+    number = block.results[0].number
+    whole = getattr(results[number], "joined", None)
+    if whole is not None and block.results == tuple([Result(number, k) for k in range(len(results[number]))]):
+        return whole
     parts = [(reshape(results[r.number][r.read], (-1,)), r.negated) for r in block.results]
     flat = [-x if negated else x for x, negated in parts]
     return flat[0] if len(flat) == 1 else concat(flat, 0)
@@ -345,35 +347,7 @@ def _gathered(joined: Any, positions: np.ndarray) -> Operand:
     size = joined.shape[0]
     if len(positions) == size and counts_up(positions):
         return joined
-    axes = _transposed(positions, size)
-    if axes is not None:
-        dims, order = axes
-        return reshape(transpose(reshape(joined, dims), order), (-1,))
     return flat_gather_op(joined, positions, size=size, distinct=_distinct(positions, size))
-
-
-def _transposed(positions: np.ndarray, size: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Shape of an array, and order of its axes that gathers all elements so; None if no order does, or slices do.
-
-    So are those of sweeps whose targets are stacked along another axis than the first.
-    """
-    steps: list[tuple[int, int]] = []
-    rest = positions if len(positions) == size else positions[:0]
-    while len(rest) > 1 and len(steps) < _AXES:
-        step, count = int(rest[1] - rest[0]), 2
-        # most stretches are short
-        while count < len(rest) and (np.diff(rest[count - 2 : 4 * count]) == step).all():
-            count *= 4
-        ends = np.flatnonzero(np.diff(rest[: 4 * count]) != step)
-        steps.append((step, int(ends[0]) + 1 if len(ends) else len(rest)))
-        rest = rest[:: steps[-1][1]]
-    if len(rest) != 1 or math.prod(d for _, d in steps) != size or size // max(d for _, d in steps) <= _SLICES:
-        return None
-    steps.reverse()
-    along = sorted(range(len(steps)), key=lambda k: -steps[k][0])
-    dims, order = tuple([steps[k][1] for k in along]), tuple(np.argsort(along).tolist())
-    whole = numbers(size).reshape(dims).transpose(order).ravel()
-    return (dims, order) if np.array_equal(whole, positions) else None
 
 
 def _distinct(positions: np.ndarray, size: int) -> bool:

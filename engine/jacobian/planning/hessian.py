@@ -20,7 +20,7 @@ from engine.jacobian.execution.decompression import Block, Result, Scattered
 from engine.jacobian.planning.cost import GATHER
 from engine.jacobian.planning.direction import Group, PlannedSweep
 from engine.jacobian.structure.path import Path
-from engine.jacobian.structure.pattern import Pattern
+from engine.jacobian.structure.pattern import Pattern, counts
 from engine.runtime.lazy_scipy import sparse
 from engine.runtime.structs import struct
 from engine.runtime.tuning import TUNING
@@ -51,19 +51,20 @@ def symmetric_plan(
     gathering = GATHER * sum(p.nnz for row in patterns for p in row)
     if gathering + sum(seconds(j, 1) for j in range(len(sizes))) >= best:
         return None
+    lengths = np.concatenate([counts(row, 0) for row in patterns])
+    if lengths.sum() > _MOST and not hubs(lengths).any():
+        return None
     whole = sparse.csr_array(sparse.block_array([[p.to_csr() for p in row] for row in patterns], format="csr"))
     whole.sort_indices()
-    if whole.nnz > _MOST and not hubs(whole).any():
-        return None
     turned = whole.T.tocsr()
     if not (np.array_equal(whole.indptr, turned.indptr) and np.array_equal(whole.indices, turned.indices)):
         return None
     coloring = color_symmetric(whole, _MOST)
     starts = np.concatenate([[0], np.cumsum(sizes)])
     colors = [_own_colors(coloring, slice(*ends)) for ends in itertools.pairwise(starts)]
-    counts = [int(own.max(initial=-1)) + 1 for own in colors]
-    time = gathering + sum(seconds(j, count) for j, count in enumerate(counts) if count)
-    return _Reading(path, whole, coloring, starts, colors, counts).plan(seconds, time) if time < best else None
+    seeds = [int(own.max(initial=-1)) + 1 for own in colors]
+    time = gathering + sum(seconds(j, count) for j, count in enumerate(seeds) if count)
+    return _Reading(path, whole, coloring, starts, colors, seeds).plan(seconds, time) if time < best else None
 
 
 def _own_colors(coloring: Coloring, part: slice) -> np.ndarray:

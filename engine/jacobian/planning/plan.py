@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.core.eager import forget_memory
 from engine.core.op import Node
 from engine.core.sparsity import Sites
 from engine.derivatives.linearity import name_of, not_linear
-from engine.jacobian.execution.decompression import Decompression, Scattered, symmetrized
+from engine.jacobian.execution.decompression import LARGE, Decompression, Scattered, symmetrized
 from engine.jacobian.planning.bounds import least_from_ends
 from engine.jacobian.planning.cost import GATHER
 from engine.jacobian.planning.describe import count, describe_block, describe_fact, describe_sweep, names_of
@@ -141,6 +142,8 @@ def plan_for(path: Path, options: Options, sparsity: Any = None) -> Plan:
             counters["reused"] += 1
             return plan
     plan = _made(path.merged, options, sparsity)
+    if plan.nbytes > LARGE:
+        forget_memory()
     counters["planned"] += 1
     if key is not None:
         _plans.put(key, [*known, plan])
@@ -293,13 +296,16 @@ def _planned(path: Path, options: Options, sparsity: Any, choice: _Choice, compl
         decompression = Decompression(
             path, best.rows, best.columns, best.targets, best.sources, best.patterns, best.sweeps
         )
-        m, n = range(len(path.targets)), range(len(path.sources))
-        blocks = [[decompression.block(i, j, options.values_only) for j in n] for i in m]
+        mirrored = options.symmetric and not complex_ends
+        blocks = [
+            [decompression.block(i, j, options.values_only, mirrored) for j in range(len(path.sources))]
+            for i in range(len(path.targets))
+        ]
         if options.max_bytes is None:
             # nobody asks for them again, and they take as much memory as the blocks
             best.patterns.clear()
             del decompression
-        if options.symmetric and not complex_ends:
+        if mirrored:
             blocks = symmetrized(blocks, shapes)
     left = {id(node) for node in best.nodes}
     for limit in (options.max_bytes, 1):
@@ -381,6 +387,7 @@ def _is_cheaper_than_ends(path: Path, sites: Sites, behind: _Candidate) -> bool:
         return False
     # colors take much memory, too
     sites.forget()
+    forget_memory()
     behind.decide()
     return sum(p.time for p in behind.sweeps) <= least
 

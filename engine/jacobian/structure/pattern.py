@@ -46,7 +46,7 @@ class Pattern:
         ``"zero"``; ``"dense"``; ``"map"``: row i has at most one entry, in column ``index[i]``; ``"csr"``.
     """
 
-    __slots__ = ("_csr", "_index", "_table", "_times", "_transposed", "form", "shape")
+    __slots__ = ("_csr", "_index", "_table", "_times", "form", "shape")
 
     def __init__(
         self, form: str, shape: tuple[int, int], index: Any = None, csr: Any = None, table: Any = None, times: int = 1
@@ -56,7 +56,6 @@ class Pattern:
         self._index = index
         self._csr = csr
         self._table, self._times = table, times
-        self._transposed: Pattern | None = None
 
     # ---- making one ----------------------------------------------------------------------------------------------
 
@@ -147,7 +146,7 @@ class Pattern:
         if self._table is not None:
             return np.tile(np.count_nonzero(self._table, axis=1 - axis), self._times)
         if self.form == "csr":
-            return np.diff(self._csr.indptr) if axis == 0 else np.bincount(self._csr.indices, minlength=columns)
+            return np.diff(self._csr.indptr) if axis == 0 else _occurrences(self._csr.indices, columns)
         if self.form != "map":
             return np.broadcast_to(np.intp(self.shape[1 - axis] if self.is_dense else 0), self.shape[axis : axis + 1])
         if self.is_identity:
@@ -159,7 +158,7 @@ class Pattern:
         """As a `scipy.sparse.csr_array` of bools, its columns ascending in each row."""
         if self.form == "csr" and self._table is None:
             return self._csr
-        return _csr(self.entries()[1], np.append(0, np.cumsum(self.counts(0))), self.shape)
+        return _csr(self.entries()[1], self.counts(0), self.shape)
 
     def to_table(self) -> np.ndarray:
         """As a matrix of bools."""
@@ -197,8 +196,8 @@ class Pattern:
             return np.repeat(numbers(count), np.diff(ends[of.start : of.stop + 1])), columns[
                 ends[of.start] : ends[of.stop]
             ]
-        which, place = ranges(ends[of], ends[of + 1] - ends[of])
-        return which, columns[place]
+        chosen = self._csr[of]
+        return np.repeat(numbers(count), np.diff(chosen.indptr)), chosen.indices
 
     def __repr__(self) -> str:
         return f"<Pattern {self.shape[0]} x {self.shape[1]} {self.form}, {self.nnz} entries>"
@@ -211,13 +210,9 @@ class Pattern:
             return Pattern(self.form, self.shape[::-1])
         if self._table is not None:
             return Pattern.table(self._table.T, self._times)
-        if self._transposed is not None:
-            return self._transposed
         for times, (table,) in repetitions([self]):
             return Pattern.table(table.T, times)
-        transposed = Pattern.csr(self.to_csr().T.tocsr())
-        transposed._transposed = self
-        return transposed
+        return Pattern.csr(self.to_csr().T.tocsr())
 
     def union(self, other: Pattern) -> Pattern:
         """The entries that are set in either."""
@@ -264,12 +259,15 @@ class Pattern:
         lengths = np.append(self.counts(0), 0)[index]
         if too_full(int(lengths.sum()), *shape):
             return Pattern.dense(*shape)
+        if self._csr is not None:
+            whole = self._csr
+            ends, taller = np.append(whole.indptr, whole.indptr[-1]), (self.shape[0] + 1, self.shape[1])
+            return Pattern.csr(sparse.csr_array((whole.data, whole.indices, ends), shape=taller)[index])
         for times, (table,) in repetitions([self], len(index)):
             first = _first_of(index, times, len(table))
             if first is not None:
                 return Pattern.table(table[first] & (first >= 0)[:, None], times)
-        columns = self.entries(index[index >= 0])[1]
-        return Pattern.csr(_csr(columns, np.append(0, np.cumsum(lengths)), shape))
+        return Pattern.csr(_csr(self.entries(index[index >= 0])[1], lengths, shape))
 
     def merged(self, labels: Labels, count: int) -> Pattern:
         """The union of the rows of each label, for the labels from 0 to ``count - 1``; rows labeled -1 are left out.
@@ -298,6 +296,10 @@ class Pattern:
         if labels.min(initial=0) < 0:
             rows = rows[labels >= 0]
             labels = labels[rows]
+        place = nowhere(count, self.shape[0])
+        place[labels] = rows
+        if np.array_equal(place[labels], rows):
+            return self.rows(place)
         groups = sparse.csr_array((np.ones(len(rows), bool), (labels, rows)), shape=(count, self.shape[0]))
         matrix = groups @ self.to_csr()
         matrix.sort_indices()
@@ -416,10 +418,7 @@ def stacked(patterns: list[Pattern]) -> Pattern:
         return Pattern.table(np.concatenate([p.to_table() for p in patterns]))
     if too_full(sum(p.nnz for p in patterns), rows, columns):
         return Pattern.dense(rows, columns)
-    matrices = [p.to_csr() for p in patterns]
-    starts = np.cumsum([0, *[m.nnz for m in matrices]])
-    ends = np.concatenate([[0], *[m.indptr[1:] + s for m, s in zip(matrices, starts[:-1], strict=True)]])
-    return Pattern.csr(_csr(np.concatenate([m.indices for m in matrices]), ends, (rows, columns)))
+    return Pattern.csr(sparse.vstack([p.to_csr() for p in patterns], format="csr"))
 
 
 def counts(patterns: Sequence[Pattern], axis: int) -> np.ndarray:
@@ -430,7 +429,17 @@ def counts(patterns: Sequence[Pattern], axis: int) -> np.ndarray:
     return np.asarray(sum(p.counts(axis) for p in there))
 
 
-def _csr(indices: Any, ends: Any, shape: tuple[int, int]) -> sparse.csr_array:
+def _occurrences(index: np.ndarray, count: int) -> np.ndarray:
+    """How often each number below `count` occurs; NumPy makes wide integers of those that it counts at a time."""
+    step, times = max(count, 1 << 18), np.zeros(count, np.intp)
+    for first in range(0, len(index), step):
+        times += np.bincount(index[first : first + step], minlength=count)
+    return times
+
+
+def _csr(indices: Any, lengths: Any, shape: tuple[int, int]) -> sparse.csr_array:
+    ends = np.zeros(shape[0] + 1, numbers(1, max(len(indices), *shape)).dtype)
+    np.cumsum(lengths, out=ends[1:])
     return sparse.csr_array((np.ones(len(indices), bool), indices, ends), shape=shape)
 
 

@@ -43,11 +43,10 @@ def patterns(
     wide, tall = ([math.prod(known_shape(x, "patterns")) for x in ends] for ends in (sources, targets))
     if sum(tall) < sum(wide):
         back = _followed_back(nodes, sources, _starts(targets, tall), sites, most)
+        # one after the other: there may be no room for all of them twice
+        turned = {key: {i: row.pop(i).transposed() for i in list(row)} for key, row in back.items()}
         return [
-            [
-                back[id(x)][i].transposed() if i in back.get(id(x), {}) else Pattern.zero(rows, columns)
-                for x, columns in zip(sources, wide, strict=True)
-            ]
+            [turned.get(id(x), {}).get(i) or Pattern.zero(rows, n) for x, n in zip(sources, wide, strict=True)]
             for i, rows in enumerate(tall)
         ]
     # what comes last is kept; the patterns on the way are let go
