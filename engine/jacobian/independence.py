@@ -49,8 +49,7 @@ def check_rows_by_numbers(nodes: Sequence[Node], target: Any, source: Any) -> No
 def checked_rows(x: Any, nodes: Sequence[Node], target: Any, source: Any) -> Operand:
     """`x`, to be handed on only if each row of `target` depends on the same row of `source` only.
 
-    Where structure tells, nothing is left to be checked; else the numbers decide whenever `x` is computed, in a graph
-    or by a function that has been recorded.
+    Where structure tells, nothing is left to be checked; else the numbers decide whenever `x` is computed.
     """
     rows = known_shape(source, "batch_jacobian")[0]
     used: list[Any] = []

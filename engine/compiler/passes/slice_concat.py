@@ -52,23 +52,6 @@ slice_concat = instruction_op(
 )
 
 
-def _gathered_sums(x: Any, positions: Any, y: Any, numbers: Any, entries: Any) -> np.ndarray:
-    out = flat_gather_op.kernel(x, positions, size=len(x), distinct=False)
-    for first in range(0, len(numbers), _AT_ONCE):
-        part = slice(first, first + _AT_ONCE)
-        np.add.at(out, entries[part].astype(np.intp), y[numbers[part]])
-    return out
-
-
-gathered_sums = instruction_op(
-    "gathered_sums",
-    __name__,
-    _gathered_sums,
-    lambda x, positions, y, numbers, entries: Aval(positions.shape, x.dtype),
-    "Numbers of a vector, and those of another added to some of them, without a copy of either.",
-)
-
-
 def concat_slices(code: Code) -> int:
     """Replace gathers that are slices; how many there were."""
     if not any(each.op is flat_gather_op or each.op is add_at_op for each in code.instructions):
@@ -88,13 +71,8 @@ def concat_slices(code: Code) -> int:
         x, values, entries = each.inputs
         first, more = made.get(x), made.get(values)
         if more is not None and more.op is flat_gather_op:
-            more = _gathered(more, made, avals, constants, 1) or more
-        if first is None or more is None or entries not in constants:
-            return None
-        if first.op is more.op is flat_gather_op and uses[x] == uses[values] == 1 and (avals[x].size or 0) > _AT_ONCE:
-            inputs = (*first.inputs, *more.inputs, entries)
-            return Instruction(gathered_sums, inputs, {}, each.outputs, each.where)
-        if first.op is not slice_concat:
+            more = _gathered(more, made, avals, constants, 1)
+        if first is None or more is None or first.op is not slice_concat or entries not in constants:
             return None
         if more.op is not slice_concat or uses[x] > 1 or more.inputs != first.inputs or more.params["sums"]:
             return None
