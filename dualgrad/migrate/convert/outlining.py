@@ -187,8 +187,13 @@ class Outlining:
 
     def _worth(self, windows: Sequence[_Window]) -> int:
         """The lines that a call may cost, since the program has a function there, too."""
+        return len(windows) if self._whole_maker(windows) is not None else 0
+
+    def _whole_maker(self, windows: Sequence[_Window]) -> str | None:
+        """The program's function that made just these statements, and none beside them; None if there is no such."""
         makers = {self._maker(s) for s in windows[0].statements}
-        return len(windows) if len(makers) == 1 and None not in makers else 0
+        beside = {self._maker(s) for w in windows for s in [*w.block[: w.first][-1:], *w.block[w.first + w.size :][:1]]}
+        return makers.pop() if len(makers) == 1 and not makers & beside else None
 
     def _form(self, window: _Window) -> Hashable:
         """Which of the parts are the same name that the window gives, in the order of the parts."""

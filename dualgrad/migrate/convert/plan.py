@@ -563,10 +563,14 @@ class Planner(Runs):
             plain = not isinstance(nodes[where], BLOCKS) and not any(isinstance(n, _LOOPS) for n in inside)
             plain = plain and nodes[where] not in self._around and all(type(v) in (int, float) for _, v in numbers)
             if final and plain:
-                parts = [n for n in inside if isinstance(n, ast.expr) and not any(True for _ in sizes.roots(n))]
-                told = {v for n in parts if type(v := sizes.number(n)) in (int, float)}
                 known = self.conversion.said.get(where[0])
-                found[where[0]] = Said(where, numbers, told, constants=known.constants if known else [])
+                constants = known.constants if known else []
+                apart = {ast.unparse(e) for e, _ in constants}
+                within = {id(i) for n in inside if isinstance(n, ast.expr) and ast.unparse(n) in apart for i in ast.walk(n)}
+                parts = [n for n in inside if isinstance(n, ast.expr) and id(n) not in within]
+                told = {sizes.number(n) for n in parts if not any(True for _ in sizes.roots(n))}
+                numbers_told = {v for v in told if type(v) in (int, float)}
+                found[where[0]] = Said(where, numbers, numbers_told, constants=constants)
         return {**self.conversion.said, **found} if found else {}
 
     def _stays(self, node: ast.AST) -> bool:
