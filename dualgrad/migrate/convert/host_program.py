@@ -160,7 +160,7 @@ def _joined(
     lines = _ordered({*own, *ours, "import tape_api as tf\n"})
     guard = cst.parse_statement('if __name__ == "__main__":\n    pass\n')
     above = cst.Module(body=list(_spaced(cst, early)), default_indent=edited.default_indent).code
-    constants = _constants(cst, body, program_initializers.read([[text]]))
+    constants = _constants(cst, body, program_initializers.read([[text]]), begins=not early)
     first = cst.Module(body=list(_spaced(cst, constants)), default_indent=edited.default_indent).code
     above = "\n".join(text for text in (first, above) if text.strip())
     body = [line for line in body if line not in constants]
@@ -226,11 +226,10 @@ def _stands_alone(cst: Any, line: Any) -> bool:
     return isinstance(named, cst.Lambda) and all(p.default is None for p in named.params.params)
 
 
-def _constants(cst: Any, body: Sequence[Any], wanted: set[str]) -> list[Any]:
-    """The names of plain values with which a program begins, or that the module reads, and which nothing changes."""
+def _constants(cst: Any, body: Sequence[Any], wanted: set[str], begins: bool) -> list[Any]:
+    """The names of plain values with which a program `begins`, or that the module reads, and which nothing changes."""
     tree = ast.parse(cst.Module(body=body).code)
     named = {id(node): (given, read) for node, given, read in plain_names(tree)}
-    begins = True
     plain: list[tuple[Any, set[str], set[str], bool]] = []
     for line, node in zip(body, tree.body, strict=True):
         if id(node) in named:

@@ -197,7 +197,8 @@ class Planner(Runs):
         )
         if container and isinstance(function, ast.Attribute):
             self._collected.update(n.id for n in ast.walk(function.value) if isinstance(n, ast.Name))
-        return container or any(self._is_graphs(v) for v in of) or self.builds_elsewhere(node.value)
+        of_graph = any(self._is_graphs(v) for v in of) or self.local_build(node.value)
+        return container or of_graph or self.builds_elsewhere(node.value)
 
     def _acts(self, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
         """Whether it, or a function of the program that it calls, reads or writes files."""
@@ -532,8 +533,8 @@ class Planner(Runs):
                 continue
             if not looked_up and (said := self.conversion.said.get(node.lineno)) is not None and said.is_whole():
                 continue
-            found = {ast.unparse(e): (e, value) for e, value in sizes.within(node)
-                     if any(map(self._stays, sizes.roots(e))) and not self._varies(e)}  # fmt: skip
+            found = {text: pair for e, _ in sizes.within(node) for text, pair in sizes.counted(e, self._stays).items()
+                     if any(map(self._stays, sizes.roots(pair[0]))) and not self._varies(pair[0])}  # fmt: skip
             self._sizes_seen[place(node)] = list(found.values())
             around = self._around.get(node, [self.tree])[0]
             found = {text: pair for text, pair in found.items() if (around, text) not in known}

@@ -125,6 +125,21 @@ class Sizes:
         several = list(value) if type(value) in (tuple, list) and len(value) <= _LONGEST else [value]
         return value if several and all(type(v) in (int, float) for v in several) else None
 
+    def counted(self, node: ast.expr, stays: Callable[[ast.AST], bool]) -> dict[str, tuple[ast.expr, Any]]:
+        """By text, the innermost numbers that data decides of which an expression is made, where that is all of it."""
+        found: dict[str, tuple[ast.expr, Any]] = {}
+        todo: list[ast.AST] = list(ast.iter_child_nodes(node))
+        while todo:
+            inner = todo.pop()
+            of_data = any(map(stays, self.roots(inner)))
+            if isinstance(inner, _PURE) and type(self.number(inner)) in (int, float):
+                found |= self.counted(inner, stays) if of_data else {}
+            elif of_data and not isinstance(inner, (ast.List, ast.Tuple)):
+                return {ast.unparse(node): (node, self.number(node))}
+            else:
+                todo += ast.iter_child_nodes(inner)
+        return found or {ast.unparse(node): (node, self.number(node))}
+
     def roots(self, node: ast.AST, seen: frozenset[int] = frozenset(), counts: bool = False) -> Iterator[ast.expr]:
         """The expressions from which a number comes that are no numbers: texts, lists, what is read or computed.
 
