@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import itertools
+import re
 import tokenize
 from collections.abc import Mapping
 from dataclasses import replace
@@ -121,8 +122,32 @@ def _nested(cst: Any, found: Replaced, call: Any) -> libcst.Call:
         every = cst.parse_expression("[" + ", ".join(f"{v}.numpy()" for v in found.function["values"]) + "]")
     elif len(names) == 1:
         every = cst.List([cst.Element(_numpy(cst, call))])
+    if flat := re.fullmatch(r"(namedtuple\(.*?\))\((.*)\)", inside):
+        if flat[2] == ", ".join(names):
+            return cst.Call(cst.parse_expression(flat[1]), [cst.Arg(every, star="*")])
     function = cst.parse_expression(f"(lambda {', '.join(names)}: {inside})")
     return cst.Call(function, [cst.Arg(every, star="*")])
+
+
+def unpacked(cst: Any, found: Replaced, targets: list[str], call: Any) -> list[str]:
+    """Statements that name what a run gives, where one is a structure, and what nobody reads is None; else none.
+
+    The structure is a starred name at first, which is put together then.
+    """
+    form = ast.parse(_filled(found.form, [f"x{i}" if i is not None else "None" for i in found.leaves]), mode="eval").body
+    parts = form.elts if isinstance(form, (ast.List, ast.Tuple)) and len(form.elts) == len(targets) else []
+    texts = [(target, ast.unparse(part)) for target, part in zip(targets, parts, strict=False)]
+    told = [(target, text, re.findall(r"\bx\d+\b", text)) for target, text in texts if text != "None" or target != "_"]
+    names = [target if text == leaves[:1] or [text] == leaves else f"*{target}" for target, text, leaves in told]
+    in_order = [leaf for _, _, leaves in told for leaf in leaves] == [f"x{i}" for i in range(len(found.function["returns"]))]
+    if len(names) < 2 or sum(name[0] == "*" for name in names) != 1 or not in_order:
+        return []
+    (target, text, leaves), = [row for row, name in zip(told, names, strict=True) if name[0] == "*"]
+    places = {leaf: f"{target}[{i}]" for i, leaf in enumerate(leaves)}
+    text = text.replace(f"({', '.join(leaves)})", f"(*{target})") if text.startswith("namedtuple") else text
+    text = re.sub(r"\bx\d+\b", lambda found: places[found[0]], text).replace("'", '"')
+    code = cst.Module(body=[]).code_for_node(call)
+    return [f"{', '.join(names)} = [x.numpy() for x in {code}]", f"{target} = {text}"]
 
 
 def _filled(form: str, values: list[str]) -> str:

@@ -27,7 +27,7 @@ import numpy as np
 from dualgrad.migrate.compare.printed import differing_lines
 from dualgrad.migrate.convert import dispatching, iterating, monitoring, printing, program_initializers, trial
 from dualgrad.migrate.convert.body import Statement
-from dualgrad.migrate.convert.call_sites import all_calls, called, is_name, results
+from dualgrad.migrate.convert.call_sites import all_calls, called, is_name, results, unpacked
 from dualgrad.migrate.convert.edits import Extent, Place, Plan, Replaced, Unsafe, extent, plain_names
 from dualgrad.migrate.convert.minimizations import IMPORT
 from dualgrad.migrate.convert.notes import Notes
@@ -393,7 +393,25 @@ class _Edits:
                 untouched = all(n.body[0] is u for n, u in zip(kept, updated.body, strict=True))
                 return updated if untouched else self.cst.FlattenSentinel(kept)
             return self.cst.FlattenSentinel(kept) if kept else self.cst.RemoveFromParent()
-        return self._planned(self._place(original), result)
+        planned = self._planned(self._place(original), result)
+        is_simple = isinstance(original, self.cst.SimpleStatementLine)
+        return self._unpacked(original.body[0], planned) if planned is result and is_simple else planned
+
+    def _unpacked(self, original: Any, line: Any) -> Any:
+        """The statements in the place of one that gives names to what a run gives, if one of that is a structure."""
+        replaced = self._replaced(original.value) if isinstance(original, self.cst.Assign) else None
+        target = original.targets[0].target if replaced is not None and len(original.targets) == 1 else None
+        if replaced is None or not replaced.form or not isinstance(target, self.cst.Tuple):
+            return line
+        names = [getattr(e.value, "value", "") for e in target.elements]
+        unread = {"_", *self.plan.unread.get(self._place(original), ())}
+        own = [c for c in all_calls(self.cst, line.body[0].value) if is_name(self.cst, c.func, replaced.function["name"])]
+        shown = ["_" if name in unread else name for name in names]
+        texts = unpacked(self.cst, replaced, shown, own[0]) if own and all(isinstance(n, str) and n for n in names) else []
+        if not texts:
+            return line
+        first, second = [self.cst.parse_statement(f"{text}\n") for text in texts]
+        return self.cst.FlattenSentinel([first.with_changes(leading_lines=line.leading_lines), second])
 
     def _replaced(self, value: Any) -> Replaced | None:
         """The plan for a value that is a call; None if it stays, or is no call."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,8 @@ _NO_SIZES = frozenset({"axis", "axes", "batch_dims", "dtype", "name", "perm", "s
 """Arguments that are no numbers of elements."""
 _LONGEST = 50
 """Elements of a list of sizes that is looked at as a whole."""
+_DEEPEST = 5
+"""Sources of sources that are looked for."""
 _PURE = (ast.Attribute, ast.BinOp, ast.Call, ast.Name, ast.Subscript, ast.UnaryOp)
 _DATA = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -179,12 +181,54 @@ class Sizes:
         if isinstance(source, Expression):
             yield from self.roots(source.node, seen, counts)
         elif isinstance(source, Parameter):
-            name = getattr(source.function, "name", "")
-            owner = next((c.name for c in self._classes.values() if source.function in c.body), "")
-            for call in self._given.get(owner if name == "__init__" else name, ()):
-                given = _arguments(source.function, call).get(source.name)  # type: ignore[arg-type]
+            for given in self._arguments_for(source):
                 if given is not None and id(given) not in seen:
                     yield from self.roots(given, seen | {id(given)}, counts)
+
+    def _arguments_for(self, parameter: Parameter) -> list[ast.expr | None]:
+        """What the calls of a function give for one of its parameters; None for a call that leaves it out."""
+        name = getattr(parameter.function, "name", "")
+        owner = next((c.name for c in self._classes.values() if parameter.function in c.body), "")
+        calls = self._given.get(owner if name == "__init__" else name, ())
+        return [_arguments(parameter.function, call).get(parameter.name) for call in calls]  # type: ignore[arg-type]
+
+    def only_source(self, node: ast.expr) -> ast.expr | None:
+        """The only expression that an attribute of `self` is set to, or that is given for a parameter."""
+        if isinstance(node, ast.Attribute):
+            found: Sequence[Any] = self._set.get(node.attr, ()) if getattr(node.value, "id", "") == "self" else ()
+        else:
+            scope = self.scopes.of.get(node) if isinstance(node, ast.Name) else None
+            sources = [*(scope.find(node.id) or ())] if scope is not None else []  # type: ignore[attr-defined]
+            parameters = len(sources) == 1 and isinstance(sources[0], Parameter)
+            found = self._arguments_for(sources[0]) if parameters else ()  # type: ignore[arg-type]
+        return found[0] if len(found) == 1 else None
+
+
+class AtTop(ast.NodeTransformer):
+    """Says attributes and parameters as the top of a program does, where each has one source."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        self.sizes, self._depth = sizes, 0
+
+    def said(self, node: ast.expr) -> ast.expr:
+        """A copy of an expression, so said."""
+        found: ast.expr = self.visit(_shell(node))
+        return found
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        return self._from_source(node)
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self._from_source(node)
+
+    def _from_source(self, node: ast.expr) -> ast.expr:
+        given = self.sizes.only_source(node) if self._depth < _DEEPEST else None
+        if given is None:
+            return self.generic_visit(node)  # type: ignore[return-value]
+        self._depth += 1
+        found = self.said(given)
+        self._depth -= 1
+        return found
 
 
 def _is_layout(node: ast.AST) -> bool:
@@ -246,6 +290,7 @@ def of_constants(tree: ast.Module, names: Mapping[str, Any]) -> dict[int, Said]:
         Its global names, and what they stood for in the end.
     """
     scopes = Scopes(tree)
+    at_top = AtTop(Sizes(tree, scopes, names, lambda _: None))
     given = {name for _, found, _ in plain_names(tree) for name in found}
     known = COMPUTE | {name for name in given if isinstance(names.get(name), (int, float, np.generic))}
 
@@ -262,9 +307,9 @@ def of_constants(tree: ast.Module, names: Mapping[str, Any]) -> dict[int, Said]:
         value = value.item() if isinstance(value, np.generic) else value
         return value if type(value) in (int, float) else None
 
-    def said(node: ast.AST) -> Iterator[tuple[ast.expr, Any]]:
-        if isinstance(node, ast.expr) and (value := number(node)) is not None:
-            yield node, value
+    def said(node: ast.AST) -> Iterator[tuple[ast.expr, Any, ast.AST]]:
+        if isinstance(node, ast.expr) and (value := number(told := at_top.said(node))) is not None:
+            yield told, value, node
             return
         for inner in ast.iter_child_nodes(node):
             yield from said(inner)
@@ -272,10 +317,10 @@ def of_constants(tree: ast.Module, names: Mapping[str, Any]) -> dict[int, Said]:
     found = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt) and not hasattr(node, "body") and (constants := list(said(node))):
-            within = {id(n) for e, _ in constants for n in ast.walk(e)}
+            within = {id(n) for _, _, e in constants for n in ast.walk(e)}
             told = {n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and id(n) not in within}
             numbers = {v for v in told if type(v) in (int, float)}
-            found[node.lineno] = Said(place(node), [], numbers, constants=constants)
+            found[node.lineno] = Said(place(node), [], numbers, constants=[(e, value) for e, value, _ in constants])
     return found
 
 
