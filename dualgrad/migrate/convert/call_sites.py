@@ -130,24 +130,33 @@ def _nested(cst: Any, found: Replaced, call: Any) -> libcst.Call:
 
 
 def unpacked(cst: Any, found: Replaced, targets: list[str], call: Any) -> list[str]:
-    """Statements that name what a run gives, where one is a structure, and what nobody reads is None; else none.
+    """Statements that name what a run gives, without the None of which nobody reads the name, ``"_"``.
 
-    The structure is a starred name at first, which is put together then.
+    One that is a structure is a starred name at first, and is put together then. There are none where nothing of that
+    is to be done, or where it cannot be.
     """
-    form = ast.parse(_filled(found.form, [f"x{i}" if i is not None else "None" for i in found.leaves]), mode="eval").body
-    parts = form.elts if isinstance(form, (ast.List, ast.Tuple)) and len(form.elts) == len(targets) else []
-    texts = [(target, ast.unparse(part)) for target, part in zip(targets, parts, strict=False)]
-    told = [(target, text, re.findall(r"\bx\d+\b", text)) for target, text in texts if text != "None" or target != "_"]
-    names = [target if text == leaves[:1] or [text] == leaves else f"*{target}" for target, text, leaves in told]
-    in_order = [leaf for _, _, leaves in told for leaf in leaves] == [f"x{i}" for i in range(len(found.function["returns"]))]
-    if len(names) < 2 or sum(name[0] == "*" for name in names) != 1 or not in_order:
+    form = found.form or "[" + ", ".join(f"@{n}" for n in range(len(found.leaves))) + "]"
+    code = ast.parse(_filled(form, ["None" if i is None else f"x{i}" for i in found.leaves]), mode="eval").body
+    parts = [ast.unparse(e) for e in code.elts] if isinstance(code, (ast.List, ast.Tuple)) else []
+    told = [(target, part, re.findall(r"\bx\d+\b", part)) for target, part in zip(targets, parts, strict=False)
+            if part != "None" or target != "_"]  # fmt: skip
+    names = [target if [part] == leaves else f"*{target}" for target, part, leaves in told]
+    built = [row for row, name in zip(told, names, strict=True) if name[0] == "*"]
+    in_order = [leaf for *_, leaves in told for leaf in leaves] == [f"x{i}" for i in range(len(found.function["returns"]))]
+    if len(parts) != len(targets) or not names or not in_order or len(built) > 1 or len(names) == len(built):
         return []
-    (target, text, leaves), = [row for row, name in zip(told, names, strict=True) if name[0] == "*"]
+    text = cst.Module(body=[]).code_for_node(call)
+    if not built:
+        given = f"[x.numpy() for x in {text}]" if len(names) > 1 else f"{text}.numpy()"
+        return [f"{', '.join(names)} = {given}"] if len(told) < len(targets) else []
+    ((target, part, leaves),) = built
+    if not target.isidentifier() or not leaves:
+        return []
+    if part.startswith("namedtuple"):
+        part = part.replace(f"({', '.join(leaves)})", f"(*{target})")
     places = {leaf: f"{target}[{i}]" for i, leaf in enumerate(leaves)}
-    text = text.replace(f"({', '.join(leaves)})", f"(*{target})") if text.startswith("namedtuple") else text
-    text = re.sub(r"\bx\d+\b", lambda found: places[found[0]], text).replace("'", '"')
-    code = cst.Module(body=[]).code_for_node(call)
-    return [f"{', '.join(names)} = [x.numpy() for x in {code}]", f"{target} = {text}"]
+    part = re.sub(r"\bx\d+\b", lambda found: places[found[0]], part).replace("'", '"')
+    return [f"{', '.join(names)} = [x.numpy() for x in {text}]", f"{target} = {part}"]
 
 
 def _filled(form: str, values: list[str]) -> str:

@@ -398,20 +398,24 @@ class _Edits:
         return self._unpacked(original.body[0], planned) if planned is result and is_simple else planned
 
     def _unpacked(self, original: Any, line: Any) -> Any:
-        """The statements in the place of one that gives names to what a run gives, if one of that is a structure."""
+        """The statements in the place of one that names what a run gives: structures are made of it, None left out."""
         replaced = self._replaced(original.value) if isinstance(original, self.cst.Assign) else None
         target = original.targets[0].target if replaced is not None and len(original.targets) == 1 else None
-        if replaced is None or not replaced.form or not isinstance(target, self.cst.Tuple):
+        if replaced is None or replaced.run or not isinstance(target, self.cst.Tuple):
             return line
-        names = [getattr(e.value, "value", "") for e in target.elements]
+        codes = [self.cst.Module(body=[]).code_for_node(e.value) for e in target.elements]
         unread = {"_", *self.plan.unread.get(self._place(original), ())}
-        own = [c for c in all_calls(self.cst, line.body[0].value) if is_name(self.cst, c.func, replaced.function["name"])]
-        shown = ["_" if name in unread else name for name in names]
-        texts = unpacked(self.cst, replaced, shown, own[0]) if own and all(isinstance(n, str) and n for n in names) else []
-        if not texts:
+        name = replaced.function["name"]
+        own = [c for c in all_calls(self.cst, line.body[0].value) if is_name(self.cst, c.func, name)]
+        shown = ["_" if code in unread else code for code in codes]
+        texts = unpacked(self.cst, replaced, shown, own[0]) if own else []
+        lines = [self.cst.parse_statement(f"{text}\n") for text in texts]
+        if not lines:
             return line
-        first, second = [self.cst.parse_statement(f"{text}\n") for text in texts]
-        return self.cst.FlattenSentinel([first.with_changes(leading_lines=line.leading_lines), second])
+        lines[0] = lines[0].with_changes(
+            leading_lines=line.leading_lines, trailing_whitespace=line.trailing_whitespace
+        )
+        return self.cst.FlattenSentinel(lines) if len(lines) > 1 else lines[0]
 
     def _replaced(self, value: Any) -> Replaced | None:
         """The plan for a value that is a call; None if it stays, or is no call."""
@@ -616,40 +620,6 @@ class _Edits:
             return updated
         own = [c for c in all_calls(self.cst, updated.value) if is_name(self.cst, c.func, replaced.function["name"])]
         return updated.with_changes(value=own[0]) if own else updated
-
-    def leave_Assign(self, original: Any, updated: Any) -> libcst.CSTNode:
-        """Names for what operations give, which is None, are left out where nobody reads them."""
-        replaced = self._replaced(original.value)
-        if (
-            replaced is None
-            or replaced.form
-            or replaced.run
-            or None not in replaced.leaves
-            or len(updated.targets) != 1
-        ):
-            return updated
-        target = updated.targets[0].target
-        if not isinstance(target, self.cst.Tuple) or len(target.elements) != len(replaced.leaves):
-            return updated
-        pairs = list(zip(target.elements, replaced.leaves, strict=True))
-        unread = {"_", *self.plan.unread.get(self._place(original), ())}
-        if any(i is None and getattr(e.value, "value", "") not in unread for e, i in pairs):
-            return updated
-        kept = [(e, i) for e, i in pairs if i is not None]
-        call = next(
-            (c for c in all_calls(self.cst, updated.value) if is_name(self.cst, c.func, replaced.function["name"])),
-            None,
-        )
-        if call is None or not kept:
-            return updated
-        rest = Replaced(replaced.function, [i for _, i in kept], len(kept) > 1)
-        if len(kept) == 1:
-            new = kept[0][0].value
-        else:
-            ends = [e.with_changes(comma=self.cst.MaybeSentinel.DEFAULT) for e, _ in kept]
-            new = target.with_changes(elements=ends)
-        targets = [updated.targets[0].with_changes(target=new)]
-        return updated.with_changes(targets=targets, value=results(self.cst, rest, call))
 
 
 def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str]]) -> libcst.CSTTransformer:

@@ -533,10 +533,11 @@ class Planner(Runs):
                 continue
             if not looked_up and (said := self.conversion.said.get(node.lineno)) is not None and said.is_whole():
                 continue
-            found = {text: pair for e, _ in sizes.within(node) for text, pair in sizes.counted(e, self._stays).items()
-                     if any(map(self._stays, sizes.roots(pair[0]))) and not self._varies(pair[0])}  # fmt: skip
-            self._sizes_seen[place(node)] = list(found.values())
+            whole = {ast.unparse(e): (e, value) for e, value in sizes.within(node)
+                     if any(map(self._stays, sizes.roots(e))) and not (self._varies(e) or sizes.is_sliced(e))}  # fmt: skip
+            self._sizes_seen[place(node)] = list(whole.values())
             around = self._around.get(node, [self.tree])[0]
+            found = {text: pair for e, _ in whole.values() for text, pair in sizes.counted(e, self._stays).items()}
             found = {text: pair for text, pair in found.items() if (around, text) not in known}
             known |= {(around, text) for text in found}
             if found:

@@ -142,6 +142,19 @@ class Sizes:
                 todo += ast.iter_child_nodes(inner)
         return found or {ast.unparse(node): (node, self.number(node))}
 
+    def is_sliced(self, node: ast.expr) -> bool:
+        """Whether it asks for a side of the shape of what was cut out of an array between two numbers of the text."""
+        shape = node.value if isinstance(node, ast.Subscript) else None
+        if not isinstance(shape, ast.Attribute) or shape.attr != "shape" or not isinstance(node.slice, ast.Constant):
+            return False
+        array: ast.expr | None = shape.value
+        while array is not None and not isinstance(array, ast.Subscript):
+            array = self.only_source(array)
+        cuts = array.slice.elts if array is not None and isinstance(array.slice, ast.Tuple) else []
+        at = node.slice.value
+        cut = cuts[at] if isinstance(at, int) and 0 <= at < len(cuts) else None
+        return isinstance(cut, ast.Slice) and all(isinstance(end, ast.Constant) for end in (cut.lower, cut.upper))
+
     def roots(self, node: ast.AST, seen: frozenset[int] = frozenset(), counts: bool = False) -> Iterator[ast.expr]:
         """The expressions from which a number comes that are no numbers: texts, lists, what is read or computed.
 
