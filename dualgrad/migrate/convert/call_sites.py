@@ -142,7 +142,9 @@ def unpacked(cst: Any, found: Replaced, targets: list[str], call: Any) -> list[s
             if part != "None" or target != "_"]  # fmt: skip
     names = [target if [part] == leaves else f"*{target}" for target, part, leaves in told]
     built = [row for row, name in zip(told, names, strict=True) if name[0] == "*"]
-    in_order = [leaf for *_, leaves in told for leaf in leaves] == [f"x{i}" for i in range(len(found.function["returns"]))]
+    in_order = [leaf for *_, leaves in told for leaf in leaves] == [
+        f"x{i}" for i in range(len(found.function["returns"]))
+    ]
     if len(parts) != len(targets) or not names or not in_order or len(built) > 1 or len(names) == len(built):
         return []
     text = cst.Module(body=[]).code_for_node(call)

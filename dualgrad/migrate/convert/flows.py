@@ -110,6 +110,11 @@ def _function(body: Any, item: FlowItem, index: int, name: str, parameters: Sequ
     region = item.call.closure.regions[index]
     names = {id(x): p for x, p in zip(region.bound, parameters, strict=True)}
     statements = body.inner(item.call, names, region.results, item.call.closure.effects[index])
+    return function_here(body, item, name, parameters, statements)
+
+
+def function_here(body: Any, item: Any, name: str, parameters: Sequence[str], statements: Sequence[Any]) -> ast.expr:
+    """A function inside of another one: a lambda if it is one expression, else its name."""
     arguments = ast.arguments([], [ast.arg(p) for p in parameters], None, [], [], None, [])
     if len(statements) == 1 and isinstance(statements[0].code, ast.Return) and statements[0].code.value is not None:
         return ast.Lambda(arguments, statements[0].code.value)

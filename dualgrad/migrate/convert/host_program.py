@@ -412,9 +412,7 @@ class _Edits:
         lines = [self.cst.parse_statement(f"{text}\n") for text in texts]
         if not lines:
             return line
-        lines[0] = lines[0].with_changes(
-            leading_lines=line.leading_lines, trailing_whitespace=line.trailing_whitespace
-        )
+        lines[0] = lines[0].with_changes(leading_lines=line.leading_lines, trailing_whitespace=line.trailing_whitespace)
         return self.cst.FlattenSentinel(lines) if len(lines) > 1 else lines[0]
 
     def _replaced(self, value: Any) -> Replaced | None:

@@ -18,7 +18,7 @@ from dualgrad.migrate.convert import draws, iterating, own_gradients, printing, 
 from dualgrad.migrate.convert.alignment import plain
 from dualgrad.migrate.convert.body import Body, Statement
 from dualgrad.migrate.convert.common_subgraphs import FunctionTask, HelperItem, extract_helpers, task_of
-from dualgrad.migrate.convert.fed_arguments import convert_in_place, converted, leave_to_callees
+from dualgrad.migrate.convert.fed_arguments import converted, leave_to_callees
 from dualgrad.migrate.convert.flows import written_draw
 from dualgrad.migrate.convert.identifiers import Names, Scope, identifier, snake
 from dualgrad.migrate.convert.items import CustomItem, Items, MinimizeItem, OpItem, StepItem
@@ -374,8 +374,15 @@ class Module:
             value = data(array.ravel()[:1])
             if value is not None:
                 return ast.Call(path("tf.constant"), [literal(value[0])], [*keywords, ast.keyword("shape", shape)])
-        if array.ndim == 2 and array.size > 1 and array.dtype.kind == "f" and np.array_equal(array, np.eye(*array.shape)):
-            return ast.Call(path("tf.eye"), list(map(literal, array.shape[: 1 + (len(set(array.shape)) > 1)])), keywords)
+        if (
+            array.ndim == 2
+            and array.size > 1
+            and array.dtype.kind == "f"
+            and np.array_equal(array, np.eye(*array.shape))
+        ):
+            return ast.Call(
+                path("tf.eye"), list(map(literal, array.shape[: 1 + (len(set(array.shape)) > 1)])), keywords
+            )
         value = data(array)
         if value is not None and len(repr(value)) <= LONGEST:
             return literal(value) if bare and plain else ast.Call(path("tf.constant"), [literal(value)], keywords)
@@ -571,7 +578,9 @@ class Module:
         if len(wanted) == 1 and wanted[0].node.op is read_variable:
             return f"assign_{identifier(ast.unparse(self.variable(wanted[0].node.inputs[0]))).strip('_')}"
         labels = [*dict.fromkeys(self.names.tensor(x) for x in wanted)]
-        makers = {self.names.function_of(item.outputs[0].node) for item in items if item.outputs} if run is None else set()
+        makers = (
+            {self.names.function_of(item.outputs[0].node) for item in items if item.outputs} if run is None else set()
+        )
         if len(labels) > 1 and len(makers) == 1 and (maker := makers.pop()) is not None:
             return maker
         verb = "run" if all(x.node.op is read_variable for x in wanted) else "compute"
@@ -661,8 +670,6 @@ class Module:
         for function in self.functions:
             function.statements = tidied(function.statements)
         leave_to_callees(self.functions)
-        for function in self.functions:
-            convert_in_place(function, _length)
         reuse_names(self.functions)
         drawn = any(draw.graph is self.graph for draw in self.capture.draws) or self.takes
         seeding = [self._seeding(self.graph.seed)] if drawn and self.graph.seed is not None else []
@@ -759,8 +766,3 @@ def _dtype(array: np.ndarray) -> DType:
     from engine.core.dtypes import as_dtype
 
     return as_dtype(array.dtype)
-
-
-def _length(statements: Sequence[Statement]) -> int:
-    """How many lines statements of a function have."""
-    return len(printing.lines(statements, lambda _: "", 4))

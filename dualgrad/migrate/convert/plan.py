@@ -568,7 +568,9 @@ class Planner(Runs):
                 known = self.conversion.said.get(where[0])
                 constants = known.constants if known else []
                 apart = {ast.unparse(e) for e, _ in constants}
-                within = {id(i) for n in inside if isinstance(n, ast.expr) and ast.unparse(n) in apart for i in ast.walk(n)}
+                within = {
+                    id(i) for n in inside if isinstance(n, ast.expr) and ast.unparse(n) in apart for i in ast.walk(n)
+                }
                 parts = [n for n in inside if isinstance(n, ast.expr) and id(n) not in within]
                 told = {sizes.number(n) for n in parts if not any(True for _ in sizes.roots(n))}
                 numbers_told = {v for v in told if type(v) in (int, float)}

@@ -136,7 +136,7 @@ class Sizes:
             of_data = any(map(stays, self.roots(inner)))
             if isinstance(inner, _PURE) and type(self.number(inner)) in (int, float):
                 found |= self.counted(inner, stays) if of_data else {}
-            elif of_data and not isinstance(inner, (ast.List, ast.Tuple)):
+            elif of_data and isinstance(inner, (ast.Attribute, ast.Name)):
                 return {ast.unparse(node): (node, self.number(node))}
             else:
                 todo += ast.iter_child_nodes(inner)

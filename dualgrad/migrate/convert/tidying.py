@@ -65,11 +65,11 @@ def _takes(code: ast.stmt, name: str) -> bool:
 
 
 def _count(statements: Sequence[Any], name: str) -> int:
-    inside = (n for s in statements for n in _nodes(s))
+    inside = (n for s in statements for n in nodes_of(s))
     return sum(isinstance(n, ast.Name) and n.id == name for n in inside)
 
 
-def _nodes(statement: Any) -> list[ast.AST]:
+def nodes_of(statement: Any) -> list[ast.AST]:
     """The nodes of a statement, also of those inside of it, which stand in statements of their own."""
     nodes: list[ast.AST] = []
     todo = [getattr(statement, "code", statement)]
@@ -84,7 +84,7 @@ def _nodes(statement: Any) -> list[ast.AST]:
 
 def reuse_names(functions: Sequence[Any]) -> None:
     """Give values the names that they have but for a number, where what had that name before is not read any more."""
-    inside = [{id(n) for s in f.statements for n in _nodes(s)} for f in functions]
+    inside = [{id(n) for s in f.statements for n in nodes_of(s)} for f in functions]
     every = Counter(i for found in inside for i in found)
     for function in functions:
         _reuse(function.statements, [name for name, _ in function.parameters], every)
@@ -95,7 +95,7 @@ def _reuse(statements: Sequence[Any], parameters: Sequence[str], functions: Mapp
     fixed: set[str] = set()
     used: dict[str, list[tuple[int, ast.Name]]] = {name: [] for name in parameters}
     for at, atom in enumerate(_atoms(statements)):
-        for n in _nodes(atom):
+        for n in nodes_of(atom):
             if isinstance(n, ast.Name):
                 used.setdefault(n.id, []).append((at, n))
                 opaque = isinstance(atom, ast.FunctionDef) or (_is_stored(n) and not isinstance(atom, _PLAIN))
@@ -148,13 +148,13 @@ def merged(functions: Sequence[Any]) -> None:
             return
         for function in functions:
             function.name = renamed.get(function.name, function.name)
-            for node in (n for s in function.statements for n in _nodes(s) if isinstance(n, ast.Name)):
+            for node in (n for s in function.statements for n in nodes_of(s) if isinstance(n, ast.Name)):
                 node.id = renamed.get(node.id, node.id)
 
 
 def _shape(function: Any) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """The text of a function, whatever it calls its own names."""
-    nodes = [n for s in function.statements for n in _nodes(s)]
+    nodes = [n for s in function.statements for n in nodes_of(s)]
     own = [name for name, _ in function.parameters]
     own += [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(getattr(n, "ctx", None), ast.Store)]
     own += [n.arg for n in nodes if isinstance(n, ast.arg)]
