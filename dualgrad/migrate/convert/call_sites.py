@@ -122,9 +122,9 @@ def _nested(cst: Any, found: Replaced, call: Any) -> libcst.Call:
         every = cst.parse_expression("[" + ", ".join(f"{v}.numpy()" for v in found.function["values"]) + "]")
     elif len(names) == 1:
         every = cst.List([cst.Element(_numpy(cst, call))])
-    if flat := re.fullmatch(r"(namedtuple\(.*?\))\((.*)\)", inside):
-        if flat[2] == ", ".join(names):
-            return cst.Call(cst.parse_expression(flat[1]), [cst.Arg(every, star="*")])
+    flat = re.fullmatch(r"(namedtuple\(.*?\))\((.*)\)", inside)
+    if flat and flat[2] == ", ".join(names):
+        return cst.Call(cst.parse_expression(flat[1]), [cst.Arg(every, star="*")])
     function = cst.parse_expression(f"(lambda {', '.join(names)}: {inside})")
     return cst.Call(function, [cst.Arg(every, star="*")])
 

@@ -17,7 +17,7 @@ from dualgrad.migrate.check.scopes import Scopes
 from dualgrad.migrate.convert import printing
 from dualgrad.migrate.convert.body import Statement
 from dualgrad.migrate.convert.identifiers import snake
-from dualgrad.migrate.convert.sizes import AtTop, Sizes
+from dualgrad.migrate.convert.sizes import Sizes
 
 _FIRST = "self"
 
@@ -67,12 +67,12 @@ class ProgramObjects:
     ) -> None:  # fmt: skip
         self.tree, self.notes, self.names, self.optimizers = ast.parse(source), notes, names, optimizers
         self.inside = inside
-        self._at_top = AtTop(Sizes(self.tree, Scopes(self.tree), names, lambda _: None))
+        self._sizes = Sizes(self.tree, Scopes(self.tree), names, lambda _: None)
 
     def kept(self, start: ast.FunctionDef) -> dict[str, str]:
         """By a name at the top of the program: the attribute in which a constructor keeps what it stands for."""
         stores = [n for n in ast.walk(start) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)]
-        said = {n.attr: self._at_top.said(ast.Attribute(n.value, n.attr, ast.Load())) for n in stores}
+        said = {n.attr: self._sizes.at_top(ast.Attribute(n.value, n.attr, ast.Load())) for n in stores}
         return {code.id: attribute for attribute, code in said.items() if isinstance(code, ast.Name)}
 
     def constructor(self, kind: str) -> ast.FunctionDef | None:
@@ -250,9 +250,10 @@ class _Owner:
     def _method(self, node: ast.stmt, depth: int) -> list[str]:
         """The method that a function becomes."""
         assert isinstance(node, ast.FunctionDef)
-        own = {n.arg for n in _arguments(node)} | self.renamed.keys()
-        kept = [(n, f"{_FIRST}.{self.kept[n.id]}") for n in ast.walk(node)
-                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id in self.kept.keys() - own]  # fmt: skip
+        names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+        own = {a.arg for a in _arguments(node)} | {n.id for n in names if not isinstance(n.ctx, ast.Load)}
+        said = self.kept.keys() - own - self.renamed.keys()
+        kept = [(n, f"{_FIRST}.{self.kept[n.id]}") for n in names if n.id in said]
         lines = _replaced(self.lines, [*self._asked(node), *kept])[node.lineno - 1 : node.end_lineno]
         head = f"def {self.renamed[node.name]}({_FIRST}" + ", " * bool(_arguments(node))
         lines[0] = lines[0].replace(f"def {node.name}(", head, 1)

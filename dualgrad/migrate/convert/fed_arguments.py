@@ -6,7 +6,6 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dualgrad.migrate.convert import printing
 from dualgrad.migrate.convert.body import Statement
 from dualgrad.migrate.convert.literals import literal
 from dualgrad.migrate.convert.spelling import path
@@ -32,16 +31,10 @@ def leave_to_callees(functions: Sequence[Any]) -> None:
 
 
 def converted(converts: Mapping[str, Any]) -> list[Statement]:
-    """Statements that make tensors of arguments: one line, or one for each dtype if that is too long."""
+    """Statements that make tensors of arguments: one line for each dtype."""
     by_dtype: dict[Any, list[str]] = {}
     for name, dtype in converts.items():
         by_dtype.setdefault(dtype, []).append(name)
-    if len(by_dtype) > 1 and len(converts) < 4:
-        names = ast.Tuple([ast.Name(name, ast.Store()) for name in converts], ast.Store())
-        values = ast.Tuple([_converted(name, dtype) for name, dtype in converts.items()], ast.Load())
-        together = ast.Assign([names], values)
-        if len(ast.unparse(ast.fix_missing_locations(together))) <= printing.WIDTH - 4:
-            return [Statement(together)]
     return [Statement(_all_converted(names, dtype)) for dtype, names in by_dtype.items()]
 
 

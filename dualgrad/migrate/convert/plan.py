@@ -533,8 +533,8 @@ class Planner(Runs):
                 continue
             if not looked_up and (said := self.conversion.said.get(node.lineno)) is not None and said.is_whole():
                 continue
-            whole = {ast.unparse(e): (e, value) for e, value in sizes.within(node)
-                     if any(map(self._stays, sizes.roots(e))) and not (self._varies(e) or sizes.is_sliced(e))}  # fmt: skip
+            told = [pair for pair in sizes.within(node) if not (self._varies(pair[0]) or sizes.is_sliced(pair[0]))]
+            whole = {ast.unparse(e): (e, v) for e, v in told if any(map(self._stays, sizes.roots(e)))}
             self._sizes_seen[place(node)] = list(whole.values())
             around = self._around.get(node, [self.tree])[0]
             found = {text: pair for e, _ in whole.values() for text, pair in sizes.counted(e, self._stays).items()}

@@ -26,8 +26,6 @@ _NO_SIZES = frozenset({"axis", "axes", "batch_dims", "dtype", "name", "perm", "s
 """Arguments that are no numbers of elements."""
 _LONGEST = 50
 """Elements of a list of sizes that is looked at as a whole."""
-_DEEPEST = 5
-"""Sources of sources that are looked for."""
 _PURE = (ast.Attribute, ast.BinOp, ast.Call, ast.Name, ast.Subscript, ast.UnaryOp)
 _DATA = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -91,10 +89,16 @@ class Sizes:
         if name in self._classes:
             bodies = [n for n in self._classes[name].body if isinstance(n, ast.FunctionDef) and n.name == "__init__"]
         for function in bodies if name not in seen else ():
-            given = _arguments(function, call)
+            given, bound = _arguments(function, call), self.scopes.inside[function].bound
+
+            def argument(n: ast.expr, given: Any = given, bound: Any = bound) -> ast.expr | None:
+                scope = self.scopes.of.get(n) if isinstance(n, ast.Name) else None
+                own = scope is not None and scope.find(n.id) is bound.get(n.id)  # type: ignore[attr-defined]
+                return given.get(n.id) if own else None  # type: ignore[attr-defined,no-any-return]
+
             for statement in function.body:
                 for found, value in self.within(statement, seen | {name}):
-                    said = _Given(self.scopes, function, given).visit(_shell(found))
+                    said = _copied(found, argument)
                     names = {n.id for n in ast.walk(said) if isinstance(n, ast.Name)}
                     local = any(self._is_local(n, function) for n in ast.walk(said) if isinstance(n, ast.Name))
                     if not local and names.isdisjoint(own):
@@ -216,32 +220,10 @@ class Sizes:
             found = self._arguments_for(sources[0]) if parameters else ()  # type: ignore[arg-type]
         return found[0] if len(found) == 1 else None
 
-
-class AtTop(ast.NodeTransformer):
-    """Says attributes and parameters as the top of a program does, where each has one source."""
-
-    def __init__(self, sizes: Sizes) -> None:
-        self.sizes, self._depth = sizes, 0
-
-    def said(self, node: ast.expr) -> ast.expr:
-        """A copy of an expression, so said."""
-        found: ast.expr = self.visit(_shell(node))
-        return found
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        return self._from_source(node)
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return self._from_source(node)
-
-    def _from_source(self, node: ast.expr) -> ast.expr:
-        given = self.sizes.only_source(node) if self._depth < _DEEPEST else None
-        if given is None:
-            return self.generic_visit(node)  # type: ignore[return-value]
-        self._depth += 1
-        found = self.said(given)
-        self._depth -= 1
-        return found
+    def at_top(self, node: ast.expr) -> ast.expr:
+        """An expression as the top of the program says it: attributes and parameters as what each has as its source."""
+        said: ast.expr = _copied(node, self.only_source)
+        return said
 
 
 def _is_layout(node: ast.AST) -> bool:
@@ -303,7 +285,7 @@ def of_constants(tree: ast.Module, names: Mapping[str, Any]) -> dict[int, Said]:
         Its global names, and what they stood for in the end.
     """
     scopes = Scopes(tree)
-    at_top = AtTop(Sizes(tree, scopes, names, lambda _: None))
+    sizes = Sizes(tree, scopes, names, lambda _: None)
     given = {name for _, found, _ in plain_names(tree) for name in found}
     known = COMPUTE | {name for name in given if isinstance(names.get(name), (int, float, np.generic))}
 
@@ -321,7 +303,7 @@ def of_constants(tree: ast.Module, names: Mapping[str, Any]) -> dict[int, Said]:
         return value if type(value) in (int, float) else None
 
     def said(node: ast.AST) -> Iterator[tuple[ast.expr, Any, ast.AST]]:
-        if isinstance(node, ast.expr) and (value := number(told := at_top.said(node))) is not None:
+        if isinstance(node, ast.expr) and (value := number(told := sizes.at_top(node))) is not None:
             yield told, value, node
             return
         for inner in ast.iter_child_nodes(node):
@@ -375,25 +357,17 @@ def _is_same(number: Any, value: Any) -> bool:
     return bool(number == value if type(value) is int else np.float32(number) == np.float32(value))
 
 
-class _Given(ast.NodeTransformer):
-    """Puts what a call gives in the place of a function's parameters."""
-
-    def __init__(self, scopes: Scopes, function: ast.FunctionDef, given: Mapping[str, ast.expr]) -> None:
-        self.scopes, self.given, self.bound = scopes, given, scopes.inside[function].bound
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        scope = self.scopes.of.get(node)
-        local = scope is not None and scope.find(node.id) is self.bound.get(node.id)
-        return self.given.get(node.id, node) if local else node
-
-
-def _shell(node: Any) -> Any:
-    """A copy of an expression that has the same names in it."""
+def _copied(node: Any, source: Callable[[Any], ast.expr | None], depth: int = 5) -> Any:
+    """A copy of an expression that has the same names in it, or what stands for them and for attributes."""
+    given = source(node) if depth and isinstance(node, (ast.Attribute, ast.Name)) else None
+    if given is not None:
+        return _copied(given, source, depth - 1)
     if isinstance(node, ast.Name) or not isinstance(node, ast.AST):
         return node
     new = copy.copy(node)
     for name, value in ast.iter_fields(node):
-        setattr(new, name, [_shell(v) for v in value] if isinstance(value, list) else _shell(value))
+        several = isinstance(value, list)
+        setattr(new, name, [_copied(v, source, depth) for v in value] if several else _copied(value, source, depth))
     return new
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from dualgrad.migrate.convert.alignment import Aligned
 from dualgrad.migrate.convert.literals import substituted
 from dualgrad.migrate.convert.printing import WIDTH
 
@@ -137,8 +138,9 @@ def merged(functions: Sequence[Any]) -> None:
     while True:
         known: dict[Any, Any] = {}
         renamed: dict[str, str] = {}
+        aligned = Aligned()
         for function in functions:
-            first = known.setdefault(_shape(function), function) if function.statements else function
+            first = known.setdefault(_shape(function, aligned), function) if function.statements else function
             if first is not function:
                 renamed[function.name] = first.name
                 names = [name for name, _ in first.parameters]
@@ -152,32 +154,11 @@ def merged(functions: Sequence[Any]) -> None:
                 node.id = renamed.get(node.id, node.id)
 
 
-def _shape(function: Any) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+def _shape(function: Any, aligned: Aligned) -> tuple[Any, ...]:
     """The text of a function, whatever it calls its own names."""
-    nodes = [n for s in function.statements for n in nodes_of(s)]
-    own = [name for name, _ in function.parameters]
-    own += [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(getattr(n, "ctx", None), ast.Store)]
-    own += [n.arg for n in nodes if isinstance(n, ast.arg)]
-    numbered = {name: f"_{i}" for i, name in enumerate(dict.fromkeys(own))}
-    converted = tuple([function.converts.get(name) for name, _ in function.parameters])
-    return converted, tuple([_text(s, numbered) for s in function.statements])
-
-
-def _text(statement: Any, own: dict[str, str]) -> str:
-    code = getattr(statement, "code", statement)
-    body = getattr(code, "body", None)
-    if isinstance(body, list):
-        head = copy.copy(code)
-        head.body = [ast.Pass()]
-        return _text_of(head, own) + "{" + "".join(_text(s, own) for s in body) + "}"
-    return _text_of(code, own)
-
-
-def _text_of(code: ast.AST, own: dict[str, str]) -> str:
-    code = copy.deepcopy(code)
-    for node in ast.walk(code):
-        if isinstance(node, ast.Name):
-            node.id = own.get(node.id, node.id)
-        elif isinstance(node, ast.arg):
-            node.arg = own.get(node.arg, node.arg)
-    return ast.dump(code)
+    parts = aligned.all_parts(function.statements)
+    own = [*(name for name, _ in function.parameters), *(p.value for p in parts if p.is_store)]
+    numbered = {name: i for i, name in enumerate(dict.fromkeys(own))}
+    converted = [function.converts.get(name) for name, _ in function.parameters]
+    shapes = map(aligned.shape, function.statements)
+    return (*converted, *shapes, *(numbered.get(p.value, p.value) if p.is_name else repr(p.value) for p in parts))
