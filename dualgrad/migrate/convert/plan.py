@@ -206,7 +206,9 @@ class Planner(Runs):
                   for n in ast.walk(s)]  # fmt: skip
         for call in (n for n in ast.walk(node) if isinstance(n, ast.Call) and n not in inside):
             called = [v.node for v in self.inference.values_of(call.func) if isinstance(v, Local)]
-            if not called and getattr(call.func, "attr", getattr(call.func, "id", "")) in EFFECTS:
+            name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+            rows = name == "write" and len(call.args) == 2 and ast.unparse(call.func) != "os.write"  # of a TensorArray
+            if not called and name in EFFECTS and not rows:
                 return True
             if any(inner not in seen and self._acts(inner, seen | {inner}) for inner in called):
                 return True
