@@ -210,7 +210,7 @@ class Sizes:
         return [_arguments(parameter.function, call).get(parameter.name) for call in calls]  # type: ignore[arg-type]
 
     def only_source(self, node: ast.expr) -> ast.expr | None:
-        """The only expression that an attribute of `self` is set to, or that is given for a parameter."""
+        """The expression that an attribute of `self` is set to, or a parameter is given; None if there are several."""
         if isinstance(node, ast.Attribute):
             found: Sequence[Any] = self._set.get(node.attr, ()) if getattr(node.value, "id", "") == "self" else ()
         else:
