@@ -113,7 +113,7 @@ def _function(body: Any, item: FlowItem, index: int, name: str, parameters: Sequ
     return function_here(body, item, name, parameters, statements)
 
 
-def function_here(body: Any, item: Any, name: str, parameters: Sequence[str], statements: Sequence[Any]) -> ast.expr:
+def function_here(body: Any, item: Any, name: str, parameters: Sequence[str], statements: list[Any]) -> ast.expr:
     """A function inside of another one: a lambda if it is one expression, else its name."""
     arguments = ast.arguments([], [ast.arg(p) for p in parameters], None, [], [], None, [])
     if len(statements) == 1 and isinstance(statements[0].code, ast.Return) and statements[0].code.value is not None:

@@ -94,7 +94,7 @@ class Sizes:
             def argument(n: ast.expr, given: Any = given, bound: Any = bound) -> ast.expr | None:
                 scope = self.scopes.of.get(n) if isinstance(n, ast.Name) else None
                 own = scope is not None and scope.find(n.id) is bound.get(n.id)  # type: ignore[attr-defined]
-                return given.get(n.id) if own else None  # type: ignore[attr-defined,no-any-return]
+                return given.get(n.id) if own else None  # type: ignore[attr-defined]
 
             for statement in function.body:
                 for found, value in self.within(statement, seen | {name}):
@@ -148,14 +148,14 @@ class Sizes:
 
     def is_sliced(self, node: ast.expr) -> bool:
         """Whether it asks for a side of the shape of what was cut out of an array between two numbers of the text."""
-        shape = node.value if isinstance(node, ast.Subscript) else None
-        if not isinstance(shape, ast.Attribute) or shape.attr != "shape" or not isinstance(node.slice, ast.Constant):
+        shape = node.value if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) else None
+        if not isinstance(node, ast.Subscript) or not isinstance(shape, ast.Attribute) or shape.attr != "shape":
             return False
-        array: ast.expr | None = shape.value
+        array: Any = shape.value
         while array is not None and not isinstance(array, ast.Subscript):
             array = self.only_source(array)
         cuts = array.slice.elts if array is not None and isinstance(array.slice, ast.Tuple) else []
-        at = node.slice.value
+        at = getattr(node.slice, "value", None)
         cut = cuts[at] if isinstance(at, int) and 0 <= at < len(cuts) else None
         return isinstance(cut, ast.Slice) and all(isinstance(end, ast.Constant) for end in (cut.lower, cut.upper))
 
@@ -203,7 +203,7 @@ class Sizes:
                     yield from self.roots(given, seen | {id(given)}, counts)
 
     def _arguments_for(self, parameter: Parameter) -> list[ast.expr | None]:
-        """What the calls of a function give for one of its parameters; None for a call that leaves it out."""
+        """The arguments that the calls of a function give for a parameter; None for a call that leaves it out."""
         name = getattr(parameter.function, "name", "")
         owner = next((c.name for c in self._classes.values() if parameter.function in c.body), "")
         calls = self._given.get(owner if name == "__init__" else name, ())
@@ -217,7 +217,7 @@ class Sizes:
             scope = self.scopes.of.get(node) if isinstance(node, ast.Name) else None
             sources = [*(scope.find(node.id) or ())] if scope is not None else []  # type: ignore[attr-defined]
             parameters = len(sources) == 1 and isinstance(sources[0], Parameter)
-            found = self._arguments_for(sources[0]) if parameters else ()  # type: ignore[arg-type]
+            found = self._arguments_for(sources[0]) if parameters else ()
         return found[0] if len(found) == 1 else None
 
     def at_top(self, node: ast.expr) -> ast.expr:
