@@ -23,7 +23,7 @@ data = [index[w] for w in words]
 x = tf.placeholder(tf.int32, [None])
 table = tf.Variable(tf.random_uniform([size, 2], -1.0, 1.0))
 bias = tf.Variable(tf.zeros([size]))
-logits = tf.matmul(tf.nn.embedding_lookup(table, x), tf.Variable(tf.random_uniform([2, size], -1.0, 1.0))) + bias
+logits = tf.matmul(tf.nn.embedding_lookup(table, x), tf.get_variable("out", [2, size])) + bias
 loss = tf.reduce_sum(tf.square(tf.one_hot(x, size) - logits)) / (2 * rows)
 train = tf.train.GradientDescentOptimizer(0.5).minimize(loss)
 with tf.Session() as sess:
@@ -92,3 +92,29 @@ def test_numbers_that_the_graph_was_asked_for_are_looked_at(tmp_path: Path, caps
     assert "held = 5 * 1000" in text
     (tmp_path / "other.py").write_text(text.replace("one fish two fish red fish blue fish", "red fish blue fish"))
     assert "for which this program was converted" in _ran(tmp_path, "other.py").stderr
+
+
+WRITTEN = """
+import numpy as np
+import tensorflow as tf
+tf.set_random_seed(3)
+class Net:
+    def __init__(self, rate):
+        self.x = tf.placeholder(tf.float32, [None, 3])
+        self.rate = rate
+        self.w = tf.get_variable("w", [3, 2])
+        self.kept = tf.Variable(self.w.initialized_value(), trainable=False)
+        _, _, rows = tf.while_loop(lambda i, y, _: i < 3, lambda i, y, rows: (i + 1, y + y, rows.write(i, y)),
+                                   [0, tf.matmul(self.x, self.w - self.kept * 0.25), tf.TensorArray(tf.float32, 3)])
+        self.loss = tf.reduce_sum(rows.stack()) * self.rate
+decay = 0.625
+net = Net(decay)
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    print("%.5f" % sess.run(net.loss, {net.x: np.ones((4, 3))}))
+"""
+
+
+def test_attributes_and_first_values_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = kept(tmp_path, WRITTEN, capsys)
+    assert all(said in text for said in ("tf.Variable(w, trainable", "* decay", "tf.while_loop(")), text

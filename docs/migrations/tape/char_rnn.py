@@ -26,7 +26,8 @@ optimizer = tf.compat.v1.train.AdamOptimizer(learning_rate=lr)
 
 
 def assign_lr(new_lr):
-    lr.assign(tf.convert_to_tensor(new_lr, tf.float32))  # line 23
+    new_lr = tf.convert_to_tensor(new_lr, tf.float32)
+    lr.assign(new_lr)  # line 23
     return lr.read_value()
 
 

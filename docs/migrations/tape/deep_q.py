@@ -43,7 +43,8 @@ def train_op(s_t, action, reward, s_t_plus_1, terminal):
 
 
 def compute_best_action(s_t):
-    return tf.argmax(compute_q(tf.convert_to_tensor(s_t, tf.float32)), axis=-1)
+    s_t = tf.convert_to_tensor(s_t, tf.float32)
+    return tf.argmax(compute_q(s_t), axis=-1)
 
 
 class Corridor:

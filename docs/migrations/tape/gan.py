@@ -3,8 +3,6 @@
 import numpy as np
 import tape_api as tf
 
-mb_size, Z_dim = 32, 5
-
 rng = np.random.RandomState(3)
 
 
@@ -28,7 +26,8 @@ optimizer_2 = tf.compat.v1.train.AdamOptimizer()
 
 
 def compute_G_sample(Z):
-    G_h1 = tf.nn.relu(tf.matmul(tf.convert_to_tensor(Z, tf.float32), G_W1) + G_b1)  # line 35
+    Z = tf.convert_to_tensor(Z, tf.float32)
+    G_h1 = tf.nn.relu(tf.matmul(Z, G_W1) + G_b1)  # line 35
     G_log_prob = tf.matmul(G_h1, G_W2) + G_b2  # line 36
     return tf.sigmoid(G_log_prob)
 
@@ -54,8 +53,9 @@ def run_D_solver(X, Z):
 
 
 def run_G_solver(Z):
+    Z = tf.convert_to_tensor(Z, tf.float32)
     with tf.GradientTape() as tape:
-        D_logit_fake = compute_D_logit_fake(tf.convert_to_tensor(Z, tf.float32))
+        D_logit_fake = compute_D_logit_fake(Z)
         G_loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(tf.ones_like(D_logit_fake),  # line 57
                                                                         D_logit_fake))
     optimizer_2.apply_gradients(zip(tape.gradient(G_loss, theta_G), theta_G))  # line 60
@@ -67,6 +67,7 @@ def sample_Z(m, n):
 
 
 if __name__ == "__main__":
+    mb_size, Z_dim = 32, 5
     data = (rng.rand(400, 20) > np.linspace(0.1, 0.9, 20)).astype(np.float32)
     for it in range(100):
         if it % 50 == 0:

@@ -27,7 +27,7 @@ variables = [bias_global, embd_bias_user, embd_bias_item, embd_user, embd_item]
 optimizer = tf.compat.v1.train.AdamOptimizer(learning_rate=0.02)
 
 
-def compute_infer_and_2_more(user_batch, item_batch):
+def inference_svd(user_batch, item_batch):
     embd_user_2 = tf.gather(embd_user, user_batch)  # line 32
     embd_item_2 = tf.gather(embd_item, item_batch)  # line 33
     infer = tf.reduce_sum(embd_user_2 * embd_item_2, axis=-1)  # line 34
@@ -40,7 +40,7 @@ def train_op(user_batch, item_batch, rate_batch):
     user_batch, item_batch = [tf.convert_to_tensor(x, tf.int32) for x in (user_batch, item_batch)]
     rate_batch = tf.convert_to_tensor(rate_batch, tf.float32)
     with tf.GradientTape() as tape:
-        embd_user_2, embd_item_2, infer = compute_infer_and_2_more(user_batch, item_batch)
+        embd_user_2, embd_item_2, infer = inference_svd(user_batch, item_batch)
         regularizer = tf.nn.l2_loss(embd_user_2) + tf.nn.l2_loss(embd_item_2)  # line 38
         cost_l2 = tf.nn.l2_loss(infer - rate_batch)  # line 43
         cost = cost_l2 + regularizer * 0.05  # line 45
@@ -50,7 +50,7 @@ def train_op(user_batch, item_batch, rate_batch):
 
 def compute_infer(user_batch, item_batch):
     user_batch, item_batch = [tf.convert_to_tensor(x, tf.int32) for x in (user_batch, item_batch)]
-    _, _, infer = compute_infer_and_2_more(user_batch, item_batch)
+    _, _, infer = inference_svd(user_batch, item_batch)
     return infer
 
 

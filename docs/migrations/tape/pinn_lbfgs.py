@@ -17,8 +17,8 @@ biases = [tf.Variable(tf.zeros([1, n], dtype=tf.float64)) for n in [8, 8, 1]]  #
 variables = [weights[0], biases[0], weights[1], biases[1], weights[2], biases[2]]
 
 
-def net_u(tf_2, tf_3):
-    H = 2.0 * (tf.concat([tf_2, tf_3], -1) - [-1.0, 0.0]) / [2.0, 1.0] - 1.0  # line 24
+def net_u(x, t):
+    H = 2.0 * (tf.concat([x, t], -1) - [-1.0, 0.0]) / [2.0, 1.0] - 1.0  # line 24
     H = tf.tanh(tf.matmul(tf.tanh(tf.matmul(H, weights[0]) + biases[0]), weights[1]) + biases[1])  # line 26
     return tf.matmul(H, weights[2]) + biases[2]
 

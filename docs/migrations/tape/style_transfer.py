@@ -14,29 +14,21 @@ image = tf.Variable((0.1 * rng.randn(1, 12, 12, 3)).astype(np.float32))  # line 
 optimizer = tf.compat.v1.train.AdamOptimizer(learning_rate=0.05)
 
 
-def net(current, kernel_3):
-    return tf.nn.relu(tf.nn.conv2d(current, kernel_3, strides=1, padding="SAME"))  # line 19
-
-
-def compute_given_net_conv1_and_given_content(given):
-    given_net_conv1 = net(given, kernel)
+def net(given):
+    given_net_conv1 = tf.nn.relu(tf.nn.conv2d(given, kernel, strides=1, padding="SAME"))  # line 19
     current = tf.nn.avg_pool2d(given_net_conv1, ksize=2, strides=2, padding="SAME")  # line 21
-    return given_net_conv1, net(current, kernel_2)
-
-
-def gram(given_content, size):
-    return tf.reshape(given_content, [-1, size])  # line 26
+    return given_net_conv1, tf.nn.relu(tf.nn.conv2d(current, kernel_2, strides=1, padding="SAME"))  # line 19
 
 
 def compute_content_loss_and_style_loss(content_features, gram1, gram2):
-    image_net_conv1 = net(image, kernel)
+    image_net_conv1 = tf.nn.relu(tf.nn.conv2d(image, kernel, strides=1, padding="SAME"))  # line 19
     current = tf.nn.avg_pool2d(image_net_conv1, ksize=2, strides=2, padding="SAME")  # line 21
-    image_net_conv2 = net(current, kernel_2)
+    image_net_conv2 = tf.nn.relu(tf.nn.conv2d(current, kernel_2, strides=1, padding="SAME"))  # line 19
     content_loss = CONTENT_WEIGHT * tf.reduce_mean(tf.square(image_net_conv2 - content_features))  # line 40
-    flat = gram(image_net_conv1, 6)
+    flat = tf.reshape(image_net_conv1, [-1, 6])  # line 26
     l2_loss = tf.nn.l2_loss(tf.matmul(tf.transpose(flat), flat) / tf.cast(tf.size(flat), tf.float32) - gram1)  # line 41
-    flat = gram(image_net_conv2, 8)
-    return (content_loss, l2_loss + tf.nn.l2_loss(tf.matmul(tf.transpose(flat), flat)
+    flat = tf.reshape(image_net_conv2, [-1, 8])  # line 26
+    return (content_loss, l2_loss + tf.nn.l2_loss(tf.matmul(tf.transpose(flat), flat)  # line 41
                                                   / tf.cast(tf.size(flat), tf.float32) - gram2))
 
 
@@ -46,16 +38,18 @@ def compute_tv_loss():
 
 
 def compute_given_content(given):
-    _, given_content = compute_given_net_conv1_and_given_content(tf.convert_to_tensor(given, tf.float32))
+    given = tf.convert_to_tensor(given, tf.float32)
+    _, given_content = net(given)
     return given_content
 
 
 def compute_given_gram1_and_given_gram2(given):
-    given_net_conv1, given_content = compute_given_net_conv1_and_given_content(tf.convert_to_tensor(given, tf.float32))
-    flat = gram(given_net_conv1, 6)
+    given = tf.convert_to_tensor(given, tf.float32)
+    given_net_conv1, given_content = net(given)
+    flat = tf.reshape(given_net_conv1, [-1, 6])  # line 26
     given_gram1 = tf.matmul(tf.transpose(flat), flat) / tf.cast(tf.size(flat), tf.float32)  # line 27
-    flat = gram(given_content, 8)
-    return given_gram1, tf.matmul(tf.transpose(flat), flat) / tf.cast(tf.size(flat), tf.float32)
+    flat = tf.reshape(given_content, [-1, 8])  # line 26
+    return given_gram1, tf.matmul(tf.transpose(flat), flat) / tf.cast(tf.size(flat), tf.float32)  # line 27
 
 
 def train_step(content_features, gram1, gram2):

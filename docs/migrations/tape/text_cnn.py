@@ -18,19 +18,18 @@ optimizer = tf.compat.v1.train.AdamOptimizer(learning_rate=0.01)
 global_step = tf.Variable(0, trainable=False)  # line 71
 
 
-def text_cnn(embedded_chars_expanded, conv_maxpool, conv_maxpool_2, size):
-    conv = tf.nn.conv2d(embedded_chars_expanded, conv_maxpool, strides=1, padding="VALID")  # line 29
-    h = tf.nn.relu(tf.nn.bias_add(conv, conv_maxpool_2))  # line 30
-    return tf.nn.max_pool2d(h, ksize=[size, 1], strides=1, padding="VALID")  # line 31
-
-
 def train_op(input_x, input_y):
-    input_x, input_y = tf.convert_to_tensor(input_x, tf.int32), tf.convert_to_tensor(input_y, tf.float32)
+    input_x = tf.convert_to_tensor(input_x, tf.int32)
+    input_y = tf.convert_to_tensor(input_y, tf.float32)
     with tf.GradientTape() as tape:
         embedded_chars = tf.gather(embedding_W, input_x)  # line 20
         embedded_chars_expanded = tf.expand_dims(embedded_chars, axis=-1)  # line 21
-        pooled = text_cnn(embedded_chars_expanded, conv_maxpool_2_W, conv_maxpool_2_b, 11)
-        pooled_2 = text_cnn(embedded_chars_expanded, conv_maxpool_3_W, conv_maxpool_3_b, 10)
+        conv = tf.nn.conv2d(embedded_chars_expanded, conv_maxpool_2_W, strides=1, padding="VALID")  # line 29
+        h = tf.nn.relu(tf.nn.bias_add(conv, conv_maxpool_2_b))  # line 30
+        pooled = tf.nn.max_pool2d(h, ksize=[11, 1], strides=1, padding="VALID")  # line 31
+        conv = tf.nn.conv2d(embedded_chars_expanded, conv_maxpool_3_W, strides=1, padding="VALID")  # line 29
+        h = tf.nn.relu(tf.nn.bias_add(conv, conv_maxpool_3_b))  # line 30
+        pooled_2 = tf.nn.max_pool2d(h, ksize=[10, 1], strides=1, padding="VALID")  # line 31
         h_pool = tf.concat([pooled, pooled_2], -1)  # line 37
         h_pool_flat = tf.reshape(h_pool, [-1, 12])  # line 38
         l2_loss = 0.0 + tf.nn.l2_loss(output_W)  # line 43

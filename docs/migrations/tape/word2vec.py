@@ -34,7 +34,8 @@ def train_op(X, Y, sampled, sampled_count, true_count):
 
 
 def compute_cosine_sim_op(X):
-    X_embed = tf.gather(embedding, tf.convert_to_tensor(X, tf.int32))  # line 39
+    X = tf.convert_to_tensor(X, tf.int32)
+    X_embed = tf.gather(embedding, X)  # line 39
     X_embed_norm = X_embed / tf.sqrt(tf.reduce_sum(tf.square(X_embed), axis=-1, keepdims=True))  # line 52
     embedding_norm = embedding / tf.sqrt(tf.reduce_sum(tf.square(embedding), axis=-1, keepdims=True))  # line 53
     return tf.matmul(X_embed_norm, embedding_norm, transpose_b=True)

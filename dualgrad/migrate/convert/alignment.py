@@ -293,12 +293,16 @@ def plain(name: str) -> str:
     return re.sub(r"(?<=[^_])(_\d+)+$", "", name) or name
 
 
+_SAYS_NOTHING = frozenset({"op", "ph", "placeholder", "tf"})
+"""Parts of names that say what kind of thing is named."""
+
+
 def common(names: Sequence[str]) -> str:
     """A name for what has several names: what these begin or end with."""
     bases = [plain(n) for n in names]
     if len(set(bases)) == 1:
         return bases[0]
-    words = [b.split("_") for b in bases]
+    words = [[w for w in b.split("_") if w not in _SAYS_NOTHING] or [b] for b in bases]
     for size in range(min(map(len, words)), 0, -1):
         for part in (slice(-size, None), slice(size)):
             shared = {tuple(w[part]) for w in words}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import itertools
+import re
 import tokenize
 from collections.abc import Mapping
 from dataclasses import replace
@@ -121,8 +122,43 @@ def _nested(cst: Any, found: Replaced, call: Any) -> libcst.Call:
         every = cst.parse_expression("[" + ", ".join(f"{v}.numpy()" for v in found.function["values"]) + "]")
     elif len(names) == 1:
         every = cst.List([cst.Element(_numpy(cst, call))])
+    flat = re.fullmatch(r"(namedtuple\(.*?\))\((.*)\)", inside)
+    if flat and flat[2] == ", ".join(names):
+        return cst.Call(cst.parse_expression(flat[1]), [cst.Arg(every, star="*")])
     function = cst.parse_expression(f"(lambda {', '.join(names)}: {inside})")
     return cst.Call(function, [cst.Arg(every, star="*")])
+
+
+def unpacked(cst: Any, found: Replaced, targets: list[str], call: Any) -> list[str]:
+    """Statements that name what a run gives, without the None of which nobody reads the name, ``"_"``.
+
+    One that is a structure is a starred name at first, and is put together then. There are none where nothing of that
+    is to be done, or where it cannot be.
+    """
+    form = found.form or "[" + ", ".join(f"@{n}" for n in range(len(found.leaves))) + "]"
+    code = ast.parse(_filled(form, ["None" if i is None else f"x{i}" for i in found.leaves]), mode="eval").body
+    parts = [ast.unparse(e) for e in code.elts] if isinstance(code, (ast.List, ast.Tuple)) else []
+    told = [(target, part, re.findall(r"\bx\d+\b", part)) for target, part in zip(targets, parts, strict=False)
+            if part != "None" or target != "_"]  # fmt: skip
+    names = [target if [part] == leaves else f"*{target}" for target, part, leaves in told]
+    built = [row for row, name in zip(told, names, strict=True) if name[0] == "*"]
+    in_order = [leaf for *_, leaves in told for leaf in leaves] == [
+        f"x{i}" for i in range(len(found.function["returns"]))
+    ]
+    if len(parts) != len(targets) or not names or not in_order or len(built) > 1 or len(names) == len(built):
+        return []
+    text = cst.Module(body=[]).code_for_node(call)
+    if not built:
+        given = f"[x.numpy() for x in {text}]" if len(names) > 1 else f"{text}.numpy()"
+        return [f"{', '.join(names)} = {given}"] if len(told) < len(targets) else []
+    ((target, part, leaves),) = built
+    if not target.isidentifier() or not leaves:
+        return []
+    if part.startswith("namedtuple"):
+        part = part.replace(f"({', '.join(leaves)})", f"(*{target})")
+    places = {leaf: f"{target}[{i}]" for i, leaf in enumerate(leaves)}
+    part = re.sub(r"\bx\d+\b", lambda found: places[found[0]], part).replace("'", '"')
+    return [f"{', '.join(names)} = [x.numpy() for x in {text}]", f"{target} = {part}"]
 
 
 def _filled(form: str, values: list[str]) -> str:

@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dualgrad.autograph.analysis import names as names_in
+from dualgrad.migrate.check.scopes import Scopes
 from dualgrad.migrate.convert import printing
 from dualgrad.migrate.convert.body import Statement
 from dualgrad.migrate.convert.identifiers import snake
+from dualgrad.migrate.convert.sizes import Sizes
 
 _FIRST = "self"
 
@@ -65,6 +67,13 @@ class ProgramObjects:
     ) -> None:  # fmt: skip
         self.tree, self.notes, self.names, self.optimizers = ast.parse(source), notes, names, optimizers
         self.inside = inside
+        self._sizes = Sizes(self.tree, Scopes(self.tree), names, lambda _: None)
+
+    def kept(self, start: ast.FunctionDef) -> dict[str, str]:
+        """By a name at the top of the program: the attribute in which a constructor keeps what it stands for."""
+        stores = [n for n in ast.walk(start) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)]
+        said = {n.attr: self._sizes.at_top(ast.Attribute(n.value, n.attr, ast.Load())) for n in stores}
+        return {code.id: attribute for attribute, code in said.items() if isinstance(code, ast.Name)}
 
     def constructor(self, kind: str) -> ast.FunctionDef | None:
         """The constructor of a class of which there was one object, in the program."""
@@ -122,6 +131,7 @@ class _Owner:
         if any(_first(m) != _FIRST or m.decorator_list for m in methods if self._loads(m)) or not self._in_order():
             self.units = {}
         self.renamed = self._named()
+        self.kept = seen.kept(seen.constructor(kind))  # type: ignore[arg-type]
 
     def _alone(self, units: dict[str, ast.stmt]) -> dict[str, ast.stmt]:
         """The part of the module that this class alone uses."""
@@ -240,7 +250,11 @@ class _Owner:
     def _method(self, node: ast.stmt, depth: int) -> list[str]:
         """The method that a function becomes."""
         assert isinstance(node, ast.FunctionDef)
-        lines = _replaced(self.lines, list(self._asked(node)))[node.lineno - 1 : node.end_lineno]
+        names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+        own = {a.arg for a in _arguments(node)} | {n.id for n in names if not isinstance(n.ctx, ast.Load)}
+        said = self.kept.keys() - own - self.renamed.keys()
+        kept = [(n, f"{_FIRST}.{self.kept[n.id]}") for n in names if n.id in said]
+        lines = _replaced(self.lines, [*self._asked(node), *kept])[node.lineno - 1 : node.end_lineno]
         head = f"def {self.renamed[node.name]}({_FIRST}" + ", " * bool(_arguments(node))
         lines[0] = lines[0].replace(f"def {node.name}(", head, 1)
         return _reprinted(lines, depth)

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from dualgrad.frontend.initializers import GlorotUniform
 from dualgrad.migrate.convert.items import DrawItem
 from dualgrad.migrate.convert.literals import literal, literal_of
 from dualgrad.migrate.convert.observed_run import Draw
@@ -57,22 +56,10 @@ def node_of(call: Draw) -> Any:
     return next((node for node in call.graph.nodes[call.first : call.last] if draw(node)), None)
 
 
-def by_fans(code: ast.expr) -> ast.expr:
-    """The first value of a variable, by the initializer that says its bounds where these follow from the shape."""
-    shape = next(iter(getattr(code, "args", ())), None)
-    if not isinstance(shape, ast.List) or not all(isinstance(n, ast.Constant) for n in shape.elts):
-        return code
-    assert isinstance(code, ast.Call)
-    given = {str(k.arg): ast.unparse(k.value) for k in code.keywords if k.arg not in ("seed", "dtype")}
-    spread = GlorotUniform().spread(tuple(ast.literal_eval(shape)))
-    if ast.unparse(code.func) != "tf.random.uniform" or given != {"minval": repr(-spread), "maxval": repr(spread)}:
-        return code
-    kept = [k for k in code.keywords if k.arg not in given]
-    return ast.Call(ast.Call(path("tf.compat.v1.glorot_uniform_initializer"), [], kept), code.args, [])
-
-
 class _Parameters:
     """Stands for the body of a function that has what a call is given as parameters; their names and specs."""
+
+    is_initial = False
 
     def __init__(self) -> None:
         self.given: list[Any] = []

@@ -370,7 +370,7 @@ class Expressions:
         if isinstance(node, ast.Call):
             if self._is_run(node):
                 return bool(self.inference.values_of(node.func))  # one that was never reached
-            if self._local_build(node) or self.builds_elsewhere(node) or self._assigns_later(node):
+            if self.local_build(node) or self.builds_elsewhere(node) or self._assigns_later(node):
                 return True
         if isinstance(node, ast.Attribute) and self._is_session(node.value):
             return True
@@ -416,7 +416,7 @@ class Expressions:
             for s in sources or ()
         )
 
-    def _local_build(self, node: ast.Call) -> bool:
+    def local_build(self, node: ast.Call) -> bool:
         """Whether it calls a function of the program that only builds; a constructor stays where its objects do."""
         local = [v.node for v in self.inference.values_of(node.func) if isinstance(v, Local)]
         kinds = [self.inference.owner(n) if getattr(n, "name", "") == "__init__" else None for n in local]

@@ -6,6 +6,9 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from dualgrad.frontend.initializers import GlorotUniform
 from dualgrad.migrate.convert.items import DrawItem, FlowItem, operands, source
 from dualgrad.migrate.convert.literals import literal
 from dualgrad.migrate.convert.spelling import path
@@ -56,7 +59,19 @@ def written_draw(body: Any, item: DrawItem) -> ast.expr | None:
             keywords.append(ast.keyword("dtype" if name == "output_dtype" else name, code))
     if call.seed is not None:
         keywords.append(ast.keyword("seed", literal(call.seed)))
+    if body.module.is_initial and call.function == "uniform" and _is_by_fans(call):
+        kept = [k for k in keywords if k.arg in ("dtype", "seed")]
+        return ast.Call(ast.Call(path("tf.compat.v1.glorot_uniform_initializer"), [], kept), args, [])
     return ast.Call(path(f"tf.{target}"), args, keywords)
+
+
+def _is_by_fans(call: Any) -> bool:
+    """Whether the bounds of a first value are those that follow from its shape, whatever formula rounded them."""
+    low, high = call.arguments["minval"], call.arguments["maxval"]
+    if not (isinstance(low, float) and isinstance(high, float) and call.result._aval.shape is not None):
+        return False
+    spread = np.float32(GlorotUniform().spread(tuple(call.result._aval.shape)))
+    return bool(np.float32(high) == spread and np.float32(low) == -spread)
 
 
 def literal_dtype(x: Any) -> str:
@@ -95,6 +110,11 @@ def _function(body: Any, item: FlowItem, index: int, name: str, parameters: Sequ
     region = item.call.closure.regions[index]
     names = {id(x): p for x, p in zip(region.bound, parameters, strict=True)}
     statements = body.inner(item.call, names, region.results, item.call.closure.effects[index])
+    return function_here(body, item, name, parameters, statements)
+
+
+def function_here(body: Any, item: Any, name: str, parameters: Sequence[str], statements: list[Any]) -> ast.expr:
+    """A function inside of another one: a lambda if it is one expression, else its name."""
     arguments = ast.arguments([], [ast.arg(p) for p in parameters], None, [], [], None, [])
     if len(statements) == 1 and isinstance(statements[0].code, ast.Return) and statements[0].code.value is not None:
         return ast.Lambda(arguments, statements[0].code.value)

@@ -27,7 +27,7 @@ import numpy as np
 from dualgrad.migrate.compare.printed import differing_lines
 from dualgrad.migrate.convert import dispatching, iterating, monitoring, printing, program_initializers, trial
 from dualgrad.migrate.convert.body import Statement
-from dualgrad.migrate.convert.call_sites import all_calls, called, is_name, results
+from dualgrad.migrate.convert.call_sites import all_calls, called, is_name, results, unpacked
 from dualgrad.migrate.convert.edits import Extent, Place, Plan, Replaced, Unsafe, extent, plain_names
 from dualgrad.migrate.convert.minimizations import IMPORT
 from dualgrad.migrate.convert.notes import Notes
@@ -160,7 +160,7 @@ def _joined(
     lines = _ordered({*own, *ours, "import tape_api as tf\n"})
     guard = cst.parse_statement('if __name__ == "__main__":\n    pass\n')
     above = cst.Module(body=list(_spaced(cst, early)), default_indent=edited.default_indent).code
-    constants = _constants(cst, body, program_initializers.read([[text]]))
+    constants = _constants(cst, body, program_initializers.read([[text]]), begins=not early)
     first = cst.Module(body=list(_spaced(cst, constants)), default_indent=edited.default_indent).code
     above = "\n".join(text for text in (first, above) if text.strip())
     body = [line for line in body if line not in constants]
@@ -226,11 +226,10 @@ def _stands_alone(cst: Any, line: Any) -> bool:
     return isinstance(named, cst.Lambda) and all(p.default is None for p in named.params.params)
 
 
-def _constants(cst: Any, body: Sequence[Any], wanted: set[str]) -> list[Any]:
-    """The names of plain values with which a program begins, or that the module reads, and which nothing changes."""
+def _constants(cst: Any, body: Sequence[Any], wanted: set[str], begins: bool) -> list[Any]:
+    """The names of plain values with which a program `begins`, or that the module reads, and which nothing changes."""
     tree = ast.parse(cst.Module(body=body).code)
     named = {id(node): (given, read) for node, given, read in plain_names(tree)}
-    begins = True
     plain: list[tuple[Any, set[str], set[str], bool]] = []
     for line, node in zip(body, tree.body, strict=True):
         if id(node) in named:
@@ -394,7 +393,27 @@ class _Edits:
                 untouched = all(n.body[0] is u for n, u in zip(kept, updated.body, strict=True))
                 return updated if untouched else self.cst.FlattenSentinel(kept)
             return self.cst.FlattenSentinel(kept) if kept else self.cst.RemoveFromParent()
-        return self._planned(self._place(original), result)
+        planned = self._planned(self._place(original), result)
+        is_simple = isinstance(original, self.cst.SimpleStatementLine)
+        return self._unpacked(original.body[0], planned) if planned is result and is_simple else planned
+
+    def _unpacked(self, original: Any, line: Any) -> Any:
+        """The statements in the place of one that names what a run gives: structures are made of it, None left out."""
+        replaced = self._replaced(original.value) if isinstance(original, self.cst.Assign) else None
+        target = original.targets[0].target if replaced is not None and len(original.targets) == 1 else None
+        if replaced is None or replaced.run or not isinstance(target, self.cst.Tuple):
+            return line
+        codes = [self.cst.Module(body=[]).code_for_node(e.value) for e in target.elements]
+        unread = {"_", *self.plan.unread.get(self._place(original), ())}
+        name = replaced.function["name"]
+        own = [c for c in all_calls(self.cst, line.body[0].value) if is_name(self.cst, c.func, name)]
+        shown = ["_" if code in unread else code for code in codes]
+        texts = unpacked(self.cst, replaced, shown, own[0]) if own else []
+        lines = [self.cst.parse_statement(f"{text}\n") for text in texts]
+        if not lines:
+            return line
+        lines[0] = lines[0].with_changes(leading_lines=line.leading_lines, trailing_whitespace=line.trailing_whitespace)
+        return self.cst.FlattenSentinel(lines) if len(lines) > 1 else lines[0]
 
     def _replaced(self, value: Any) -> Replaced | None:
         """The plan for a value that is a call; None if it stays, or is no call."""
@@ -599,40 +618,6 @@ class _Edits:
             return updated
         own = [c for c in all_calls(self.cst, updated.value) if is_name(self.cst, c.func, replaced.function["name"])]
         return updated.with_changes(value=own[0]) if own else updated
-
-    def leave_Assign(self, original: Any, updated: Any) -> libcst.CSTNode:
-        """Names for what operations give, which is None, are left out where nobody reads them."""
-        replaced = self._replaced(original.value)
-        if (
-            replaced is None
-            or replaced.form
-            or replaced.run
-            or None not in replaced.leaves
-            or len(updated.targets) != 1
-        ):
-            return updated
-        target = updated.targets[0].target
-        if not isinstance(target, self.cst.Tuple) or len(target.elements) != len(replaced.leaves):
-            return updated
-        pairs = list(zip(target.elements, replaced.leaves, strict=True))
-        unread = {"_", *self.plan.unread.get(self._place(original), ())}
-        if any(i is None and getattr(e.value, "value", "") not in unread for e, i in pairs):
-            return updated
-        kept = [(e, i) for e, i in pairs if i is not None]
-        call = next(
-            (c for c in all_calls(self.cst, updated.value) if is_name(self.cst, c.func, replaced.function["name"])),
-            None,
-        )
-        if call is None or not kept:
-            return updated
-        rest = Replaced(replaced.function, [i for _, i in kept], len(kept) > 1)
-        if len(kept) == 1:
-            new = kept[0][0].value
-        else:
-            ends = [e.with_changes(comma=self.cst.MaybeSentinel.DEFAULT) for e, _ in kept]
-            new = target.with_changes(elements=ends)
-        targets = [updated.targets[0].with_changes(target=new)]
-        return updated.with_changes(targets=targets, value=results(self.cst, rest, call))
 
 
 def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str]]) -> libcst.CSTTransformer:

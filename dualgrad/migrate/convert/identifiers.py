@@ -180,6 +180,16 @@ class Names:
         where = getattr(node, "where", None)
         return _function_around(*where) if isinstance(where, tuple) else None
 
+    def line_of(self, node: Any) -> tuple[int, bool]:
+        """The line of the program that made a node, and whether that ends its function: a return may add nothing."""
+        where = getattr(node, "where", None)
+        if not isinstance(where, tuple):
+            return 0, False
+        body = getattr(_around(*where), "body", [])
+        while body and isinstance(body[-1], (ast.With, ast.If)):
+            body = body[-1].body
+        return (where[1], where[1] >= body[-2:][0].lineno) if body else (0, False)
+
     def note_uses(self, nodes: Iterable[Any]) -> None:
         """Note which nodes are used by nothing but nodes of their own statement."""
         inner: set[int] = set()

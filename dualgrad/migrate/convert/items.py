@@ -166,6 +166,9 @@ class Items:
         if isinstance(item, DrawItem) and any(isinstance(other, (FlowItem, CustomItem)) for other in around):
             return  # what is drawn inside of a loop is no concern of those outside, nor are its constants
         nodes = [self.graph.nodes[i] for i in inside if id(self.graph.nodes[i]) not in self._owners]
+        if isinstance(item, FlowItem):  # what it begins with is computed before it, though the call made that, too
+            begins = {id(n) for n in needed_nodes(self.graph.nodes[call.first : call.last], operands(call))}
+            nodes = [node for node in nodes if id(node) not in begins]
         for node in nodes:
             if not isinstance(item, DrawItem) and self._is_apart(node, inside):
                 continue

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 from typing import Any
 
-from dualgrad.migrate.convert.flows import function_named
+from dualgrad.migrate.convert.flows import function_here
 from dualgrad.migrate.convert.literals import literal
 
 CALLBACKS = "callbacks"
@@ -27,7 +26,7 @@ def write_minimization(body: Any, item: Any) -> None:
     body.flush()
     options = dict(call.options)
     variables = module.listed(call.variables, [module.variable(v.handle) for v in call.variables])
-    args: list[ast.expr] = [_function(body, item, "loss", [call.loss]), variables]
+    args: list[ast.expr] = [function_here(body, item, "loss", (), body.again([call.loss])), variables]
     keywords = [ast.keyword("method", literal(options.pop("method")))] if options.get("method") else []
     options.pop("method", None)
     if call.bounds:
@@ -40,25 +39,14 @@ def write_minimization(body: Any, item: Any) -> None:
         keywords.append(ast.keyword("bounds", ast.Dict(keys, pairs)))
     for name, tensors in (("equalities", call.equalities), ("inequalities", call.inequalities)):
         if tensors:
-            each = [_function(body, item, "constraint", [x]) for x in tensors]
+            each = [function_here(body, item, "constraint", (), body.again([x])) for x in tensors]
             keywords.append(ast.keyword(name, ast.List(each, ast.Load())))
     if call.watched:
-        keywords.append(ast.keyword("fetches", _function(body, item, "fetched", call.watched)))
+        keywords.append(ast.keyword("fetches", function_here(body, item, "fetched", (), body.again(call.watched))))
     keywords += [ast.keyword(name, _data(module, value)) for name, value in options.items()]
     keywords.append(ast.keyword(None, ast.Name(CALLBACKS)))
     module.minimizes = True
     body.add(ast.Expr(ast.Call(ast.Name("minimize"), args, keywords)), item)
-
-
-def _function(body: Any, item: Any, name: str, wanted: Sequence[Any]) -> ast.expr:
-    """A function without arguments that computes tensors: a lambda if it is one expression."""
-    statements = body.again(wanted)
-    nothing = ast.arguments([], [], None, [], [], None, [])
-    if len(statements) == 1 and isinstance(statements[0].code, ast.Return) and statements[0].code.value is not None:
-        return ast.Lambda(nothing, statements[0].code.value)
-    function_name = body.scope.free(name)
-    body.add(function_named(function_name, nothing, statements), item)
-    return ast.Name(function_name)
 
 
 def _data(module: Any, value: Any) -> ast.expr:

@@ -18,7 +18,7 @@ from dualgrad.migrate.convert import draws, iterating, own_gradients, printing, 
 from dualgrad.migrate.convert.alignment import plain
 from dualgrad.migrate.convert.body import Body, Statement
 from dualgrad.migrate.convert.common_subgraphs import FunctionTask, HelperItem, extract_helpers, task_of
-from dualgrad.migrate.convert.fed_arguments import convert_in_place, converted, leave_to_callees
+from dualgrad.migrate.convert.fed_arguments import converted, leave_to_callees
 from dualgrad.migrate.convert.flows import written_draw
 from dualgrad.migrate.convert.identifiers import Names, Scope, identifier, snake
 from dualgrad.migrate.convert.items import CustomItem, Items, MinimizeItem, OpItem, StepItem
@@ -107,7 +107,7 @@ class Module:
         self._seed = graph.seed
         """The seed of the program at the end of what stands at the top."""
         self.streams = draws.Streams(graph.seed)
-        self._is_initial = self._drew = False
+        self.is_initial = self._drew = False
         self._kinds: tuple[set[Any], set[Any]] = set(), set()
         """The kinds and the seeds of draws, of functions and of first values."""
         self._inside: dict[Any, Any] = {}
@@ -189,7 +189,9 @@ class Module:
         name = identifier(self._code[id(variable.handle)]).strip("_")
         origin = self._origin(variable)
         initial = self._initial(variable, name) if origin is None else origin.code
-        if origin is None and self._said_numbers:
+        if origin is not None:
+            self._restart([initial])
+        elif self._said_numbers:
             for site in self.names.sites_of(variable):
                 initial = self._said_on(site, initial)
             origin = self._said_start(variable, initial)
@@ -202,8 +204,6 @@ class Module:
         is_named = own != "Variable" if self._is_saved else not own.startswith("Variable")
         if is_named and (self._is_saved or own != name):
             keywords.append(ast.keyword("name", ast.Constant(own)))
-        if origin is not None:
-            self._restart([initial])
         call = ast.Call(path("tf.Variable"), [initial], keywords)
         start = variable.initial_value.node
         if origin is not None:
@@ -256,14 +256,14 @@ class Module:
     def own_draw(self, body: Body, item: Any) -> ast.expr | None:
         """The call of the function that draws for one operation alone, if it needs one."""
         call = item.call
-        self._drew |= self._is_initial
+        self._drew |= self.is_initial
         is_apart = (
             id(call) in self.streams.own
-            or self.streams.is_apart(call, self._is_initial and not self._resets)
+            or self.streams.is_apart(call, self.is_initial and not self._resets)
             or self._again(call)
         )
-        self._kinds[self._is_initial].add((call.function, call.seed))
-        if call.program != self._seed and (self._is_initial or is_apart) and id(call) not in self.streams.own:
+        self._kinds[self.is_initial].add((call.function, call.seed))
+        if call.program != self._seed and (self.is_initial or is_apart) and id(call) not in self.streams.own:
             self._seed = call.program
             self.top.append(self._seeding(self._seed))
         made = draws.function_of(item, written_draw) if is_apart else None
@@ -276,7 +276,7 @@ class Module:
 
     def _again(self, call: Any) -> bool:
         """Whether another draw with these seeds is in the same statement, where nothing can start anew between."""
-        if not self._is_initial or call.seed is None or (node := draws.node_of(call)) is None:
+        if not self.is_initial or call.seed is None or (node := draws.node_of(call)) is None:
             return False
         # or it goes on where it is drawn once more
         return self._resets or self._inside.setdefault((node.op.type, call.seed, call.program), call) is not call
@@ -290,14 +290,20 @@ class Module:
         x = variable.initial_value
         if x.node.op.name == "constant":
             return self._array(np.asarray(x.node.params["value"]), name, bare=True)
-        self._is_initial = True
-        body = Body(self, self.items, self.items.needed([x], ()), {}, [x])
+        earlier = itertools.takewhile(lambda v: v is not variable, self._variables.values())
+        begun = {id(v.initial_value): v.handle for v in earlier if v.initial_value.node.op is not constant}
+        items = self.items.needed([x], begun)
+        used = {id(i) for item in items for i in item.inputs} | {id(x)}
+        # what another variable begins with is drawn once
+        known = {key: ast.unparse(self.variable(handle)) for key, handle in begun.items() if key in used}
+        self.is_initial = True
+        body = Body(self, self.items, items, known, [x])
         *before, last = body.write()
-        self._is_initial = False
+        self.is_initial = False
         self._restart([s.code for s in (*before, last)])
         self.top += before
         assert isinstance(last.code, ast.Return) and last.code.value is not None
-        return draws.by_fans(last.code.value)
+        return last.code.value
 
     def is_of_run(self, x: Any) -> bool:
         """Whether a tensor is an array that the program computed, and not one of a shape."""
@@ -368,6 +374,15 @@ class Module:
             value = data(array.ravel()[:1])
             if value is not None:
                 return ast.Call(path("tf.constant"), [literal(value[0])], [*keywords, ast.keyword("shape", shape)])
+        if (
+            array.ndim == 2
+            and array.size > 1
+            and array.dtype.kind == "f"
+            and np.array_equal(array, np.eye(*array.shape))
+        ):
+            return ast.Call(
+                path("tf.eye"), list(map(literal, array.shape[: 1 + (len(set(array.shape)) > 1)])), keywords
+            )
         value = data(array)
         if value is not None and len(repr(value)) <= LONGEST:
             return literal(value) if bare and plain else ast.Call(path("tf.constant"), [literal(value)], keywords)
@@ -563,6 +578,11 @@ class Module:
         if len(wanted) == 1 and wanted[0].node.op is read_variable:
             return f"assign_{identifier(ast.unparse(self.variable(wanted[0].node.inputs[0]))).strip('_')}"
         labels = [*dict.fromkeys(self.names.tensor(x) for x in wanted)]
+        makers = (
+            {self.names.function_of(item.outputs[0].node) for item in items if item.outputs} if run is None else set()
+        )
+        if len(labels) > 1 and len(makers) == 1 and (maker := makers.pop()) is not None:
+            return maker
         verb = "run" if all(x.node.op is read_variable for x in wanted) else "compute"
         if len(labels) > 2 and len(bases := {plain(label) for label in labels}) == 1:
             return f"{verb}_{bases.pop()}"
@@ -650,8 +670,6 @@ class Module:
         for function in self.functions:
             function.statements = tidied(function.statements)
         leave_to_callees(self.functions)
-        for function in self.functions:
-            convert_in_place(function, _length)
         reuse_names(self.functions)
         drawn = any(draw.graph is self.graph for draw in self.capture.draws) or self.takes
         seeding = [self._seeding(self.graph.seed)] if drawn and self.graph.seed is not None else []
@@ -748,8 +766,3 @@ def _dtype(array: np.ndarray) -> DType:
     from engine.core.dtypes import as_dtype
 
     return as_dtype(array.dtype)
-
-
-def _length(statements: Sequence[Statement]) -> int:
-    """How many lines statements of a function have."""
-    return len(printing.lines(statements, lambda _: "", 4))

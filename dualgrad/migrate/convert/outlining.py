@@ -76,15 +76,18 @@ class Outlining:
         Of a name, parameters and statements, the function.
     maker : callable
         Of a statement, the name of the program's function that made it.
+    line : callable
+        Of a statement, the line of the program that made it, and whether that ends its function.
     """
 
     def __init__(
         self, aligned: Aligned, length: Callable[[Any], int], free: Callable[[str, set[str]], str],
         named: Callable[[Sequence[Any], Sequence[str], Sequence[Any]], str],
         made: Callable[[str, list[str], list[Any]], Any], maker: Callable[[Any], str | None],
+        line: Callable[[Any], tuple[int, bool]],
     ) -> None:  # fmt: skip
         self._aligned, self._length, self._free, self._named, self._made = aligned, length, free, named, made
-        self._maker = maker
+        self._maker, self._line = maker, line
 
     def outline(self, functions: list[Any]) -> None:
         """Take out what pays, the longest first; new functions stand before the first that calls them."""
@@ -187,8 +190,20 @@ class Outlining:
 
     def _worth(self, windows: Sequence[_Window]) -> int:
         """The lines that a call may cost, since the program has a function there, too."""
+        return len(windows) if self._whole_maker(windows) is not None else 0
+
+    def _whole_maker(self, windows: Sequence[_Window]) -> str | None:
+        """The program's function of which each window is a whole call; None if there is no such."""
         makers = {self._maker(s) for s in windows[0].statements}
-        return len(windows) if len(makers) == 1 and None not in makers else 0
+        return makers.pop() if len(makers) == 1 and all(map(self._is_whole, windows)) else None
+
+    def _is_whole(self, window: _Window) -> bool:
+        """Whether it goes to the end of the program's function, and nothing beside it is of the same call."""
+        first, last = window.statements[0], window.statements[-1]
+        before, after = window.block[: window.first][-1:], window.block[window.first + window.size :][:1]
+        same = any(self._maker(s) == self._maker(first) and self._line(s)[0] < self._line(first)[0] for s in before)
+        same |= any(self._maker(s) == self._maker(last) and self._line(s)[0] > self._line(last)[0] for s in after)
+        return self._line(last)[1] and not same
 
     def _form(self, window: _Window) -> Hashable:
         """Which of the parts are the same name that the window gives, in the order of the parts."""

@@ -197,7 +197,8 @@ class Planner(Runs):
         )
         if container and isinstance(function, ast.Attribute):
             self._collected.update(n.id for n in ast.walk(function.value) if isinstance(n, ast.Name))
-        return container or any(self._is_graphs(v) for v in of) or self.builds_elsewhere(node.value)
+        of_graph = any(self._is_graphs(v) for v in of) or self.local_build(node.value)
+        return container or of_graph or self.builds_elsewhere(node.value)
 
     def _acts(self, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
         """Whether it, or a function of the program that it calls, reads or writes files."""
@@ -205,7 +206,9 @@ class Planner(Runs):
                   for n in ast.walk(s)]  # fmt: skip
         for call in (n for n in ast.walk(node) if isinstance(n, ast.Call) and n not in inside):
             called = [v.node for v in self.inference.values_of(call.func) if isinstance(v, Local)]
-            if not called and getattr(call.func, "attr", getattr(call.func, "id", "")) in EFFECTS:
+            name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+            rows = name == "write" and len(call.args) == 2 and ast.unparse(call.func) != "os.write"  # of a TensorArray
+            if not called and name in EFFECTS and not rows:
                 return True
             if any(inner not in seen and self._acts(inner, seen | {inner}) for inner in called):
                 return True
@@ -532,10 +535,11 @@ class Planner(Runs):
                 continue
             if not looked_up and (said := self.conversion.said.get(node.lineno)) is not None and said.is_whole():
                 continue
-            found = {ast.unparse(e): (e, value) for e, value in sizes.within(node)
-                     if any(map(self._stays, sizes.roots(e))) and not self._varies(e)}  # fmt: skip
-            self._sizes_seen[place(node)] = list(found.values())
+            told = [pair for pair in sizes.within(node) if not (self._varies(pair[0]) or sizes.is_sliced(pair[0]))]
+            whole = {ast.unparse(e): (e, v) for e, v in told if any(map(self._stays, sizes.roots(e)))}
+            self._sizes_seen[place(node)] = list(whole.values())
             around = self._around.get(node, [self.tree])[0]
+            found = {text: pair for e, _ in whole.values() for text, pair in sizes.counted(e, self._stays).items()}
             found = {text: pair for text, pair in found.items() if (around, text) not in known}
             known |= {(around, text) for text in found}
             if found:
@@ -563,10 +567,16 @@ class Planner(Runs):
             plain = not isinstance(nodes[where], BLOCKS) and not any(isinstance(n, _LOOPS) for n in inside)
             plain = plain and nodes[where] not in self._around and all(type(v) in (int, float) for _, v in numbers)
             if final and plain:
-                parts = [n for n in inside if isinstance(n, ast.expr) and not any(True for _ in sizes.roots(n))]
-                told = {v for n in parts if type(v := sizes.number(n)) in (int, float)}
                 known = self.conversion.said.get(where[0])
-                found[where[0]] = Said(where, numbers, told, constants=known.constants if known else [])
+                constants = known.constants if known else []
+                apart = {ast.unparse(e) for e, _ in constants}
+                within = {
+                    id(i) for n in inside if isinstance(n, ast.expr) and ast.unparse(n) in apart for i in ast.walk(n)
+                }
+                parts = [n for n in inside if isinstance(n, ast.expr) and id(n) not in within]
+                told = {sizes.number(n) for n in parts if not any(True for _ in sizes.roots(n))}
+                numbers_told = {v for v in told if type(v) in (int, float)}
+                found[where[0]] = Said(where, numbers, numbers_told, constants=constants)
         return {**self.conversion.said, **found} if found else {}
 
     def _stays(self, node: ast.AST) -> bool:

@@ -86,7 +86,7 @@ class Shortening:
         for function in self._functions:
             self._name_result(function)
         Outlining(
-            self._aligned, self._length, self._free, self._named, self._new_function, self._maker
+            self._aligned, self._length, self._free, self._named, self._new_function, self._maker, self._line
         ).outline(self._functions)  # fmt: skip
         for function in self._functions:
             function.statements = rolling.roll(function.statements, [name for name, _ in function.parameters])
@@ -140,6 +140,11 @@ class Shortening:
         """The name of the program's function that made a statement."""
         node = _node(statement)
         return None if node is None else self._names.function_of(node)
+
+    def _line(self, statement: Statement) -> tuple[int, bool]:
+        """The line of the program that made a statement, and whether that ends its function."""
+        node = _node(statement)
+        return (0, False) if node is None else self._names.line_of(node)
 
     @staticmethod
     def _new_function(name: str, parameters: list[str], statements: list[Statement]) -> Function:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,10 +89,16 @@ class Sizes:
         if name in self._classes:
             bodies = [n for n in self._classes[name].body if isinstance(n, ast.FunctionDef) and n.name == "__init__"]
         for function in bodies if name not in seen else ():
-            given = _arguments(function, call)
+            given, bound = _arguments(function, call), self.scopes.inside[function].bound
+
+            def argument(n: ast.expr, given: Any = given, bound: Any = bound) -> ast.expr | None:
+                scope = self.scopes.of.get(n) if isinstance(n, ast.Name) else None
+                own = scope is not None and scope.find(n.id) is bound.get(n.id)  # type: ignore[attr-defined]
+                return given.get(n.id) if own else None  # type: ignore[attr-defined]
+
             for statement in function.body:
                 for found, value in self.within(statement, seen | {name}):
-                    said = _Given(self.scopes, function, given).visit(_shell(found))
+                    said = _copied(found, argument)
                     names = {n.id for n in ast.walk(said) if isinstance(n, ast.Name)}
                     local = any(self._is_local(n, function) for n in ast.walk(said) if isinstance(n, ast.Name))
                     if not local and names.isdisjoint(own):
@@ -124,6 +130,34 @@ class Sizes:
         value = value.item() if isinstance(value, np.generic) else value
         several = list(value) if type(value) in (tuple, list) and len(value) <= _LONGEST else [value]
         return value if several and all(type(v) in (int, float) for v in several) else None
+
+    def counted(self, node: ast.expr, stays: Callable[[ast.AST], bool]) -> dict[str, tuple[ast.expr, Any]]:
+        """By text, the innermost numbers that data decides of which an expression is made, where that is all of it."""
+        found: dict[str, tuple[ast.expr, Any]] = {}
+        todo: list[ast.AST] = list(ast.iter_child_nodes(node))
+        while todo:
+            inner = todo.pop()
+            of_data = any(map(stays, self.roots(inner)))
+            if isinstance(inner, _PURE) and type(self.number(inner)) in (int, float):
+                found |= self.counted(inner, stays) if of_data else {}
+            elif of_data and isinstance(inner, (ast.Attribute, ast.Name)):
+                return {ast.unparse(node): (node, self.number(node))}
+            else:
+                todo += ast.iter_child_nodes(inner)
+        return found or {ast.unparse(node): (node, self.number(node))}
+
+    def is_sliced(self, node: ast.expr) -> bool:
+        """Whether it asks for a side of the shape of what was cut out of an array between two numbers of the text."""
+        shape = node.value if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) else None
+        if not isinstance(node, ast.Subscript) or not isinstance(shape, ast.Attribute) or shape.attr != "shape":
+            return False
+        array: Any = shape.value
+        while array is not None and not isinstance(array, ast.Subscript):
+            array = self.only_source(array)
+        cuts = array.slice.elts if array is not None and isinstance(array.slice, ast.Tuple) else []
+        at = getattr(node.slice, "value", None)
+        cut = cuts[at] if isinstance(at, int) and 0 <= at < len(cuts) else None
+        return isinstance(cut, ast.Slice) and all(isinstance(end, ast.Constant) for end in (cut.lower, cut.upper))
 
     def roots(self, node: ast.AST, seen: frozenset[int] = frozenset(), counts: bool = False) -> Iterator[ast.expr]:
         """The expressions from which a number comes that are no numbers: texts, lists, what is read or computed.
@@ -164,12 +198,32 @@ class Sizes:
         if isinstance(source, Expression):
             yield from self.roots(source.node, seen, counts)
         elif isinstance(source, Parameter):
-            name = getattr(source.function, "name", "")
-            owner = next((c.name for c in self._classes.values() if source.function in c.body), "")
-            for call in self._given.get(owner if name == "__init__" else name, ()):
-                given = _arguments(source.function, call).get(source.name)  # type: ignore[arg-type]
+            for given in self._arguments_for(source):
                 if given is not None and id(given) not in seen:
                     yield from self.roots(given, seen | {id(given)}, counts)
+
+    def _arguments_for(self, parameter: Parameter) -> list[ast.expr | None]:
+        """The arguments that the calls of a function give for a parameter; None for a call that leaves it out."""
+        name = getattr(parameter.function, "name", "")
+        owner = next((c.name for c in self._classes.values() if parameter.function in c.body), "")
+        calls = self._given.get(owner if name == "__init__" else name, ())
+        return [_arguments(parameter.function, call).get(parameter.name) for call in calls]  # type: ignore[arg-type]
+
+    def only_source(self, node: ast.expr) -> ast.expr | None:
+        """The expression that an attribute of `self` is set to, or a parameter is given; None if there are several."""
+        if isinstance(node, ast.Attribute):
+            found: Sequence[Any] = self._set.get(node.attr, ()) if getattr(node.value, "id", "") == "self" else ()
+        else:
+            scope = self.scopes.of.get(node) if isinstance(node, ast.Name) else None
+            sources = [*(scope.find(node.id) or ())] if scope is not None else []  # type: ignore[attr-defined]
+            parameters = len(sources) == 1 and isinstance(sources[0], Parameter)
+            found = self._arguments_for(sources[0]) if parameters else ()
+        return found[0] if len(found) == 1 else None
+
+    def at_top(self, node: ast.expr) -> ast.expr:
+        """An expression as the top of the program says it: attributes and parameters as what each has as its source."""
+        said: ast.expr = _copied(node, self.only_source)
+        return said
 
 
 def _is_layout(node: ast.AST) -> bool:
@@ -231,6 +285,7 @@ def of_constants(tree: ast.Module, names: Mapping[str, Any]) -> dict[int, Said]:
         Its global names, and what they stood for in the end.
     """
     scopes = Scopes(tree)
+    sizes = Sizes(tree, scopes, names, lambda _: None)
     given = {name for _, found, _ in plain_names(tree) for name in found}
     known = COMPUTE | {name for name in given if isinstance(names.get(name), (int, float, np.generic))}
 
@@ -247,9 +302,9 @@ def of_constants(tree: ast.Module, names: Mapping[str, Any]) -> dict[int, Said]:
         value = value.item() if isinstance(value, np.generic) else value
         return value if type(value) in (int, float) else None
 
-    def said(node: ast.AST) -> Iterator[tuple[ast.expr, Any]]:
-        if isinstance(node, ast.expr) and (value := number(node)) is not None:
-            yield node, value
+    def said(node: ast.AST) -> Iterator[tuple[ast.expr, Any, ast.AST]]:
+        if isinstance(node, ast.expr) and (value := number(told := sizes.at_top(node))) is not None:
+            yield told, value, node
             return
         for inner in ast.iter_child_nodes(node):
             yield from said(inner)
@@ -257,10 +312,10 @@ def of_constants(tree: ast.Module, names: Mapping[str, Any]) -> dict[int, Said]:
     found = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt) and not hasattr(node, "body") and (constants := list(said(node))):
-            within = {id(n) for e, _ in constants for n in ast.walk(e)}
+            within = {id(n) for _, _, e in constants for n in ast.walk(e)}
             told = {n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and id(n) not in within}
             numbers = {v for v in told if type(v) in (int, float)}
-            found[node.lineno] = Said(place(node), [], numbers, constants=constants)
+            found[node.lineno] = Said(place(node), [], numbers, constants=[(e, value) for e, value, _ in constants])
     return found
 
 
@@ -302,25 +357,17 @@ def _is_same(number: Any, value: Any) -> bool:
     return bool(number == value if type(value) is int else np.float32(number) == np.float32(value))
 
 
-class _Given(ast.NodeTransformer):
-    """Puts what a call gives in the place of a function's parameters."""
-
-    def __init__(self, scopes: Scopes, function: ast.FunctionDef, given: Mapping[str, ast.expr]) -> None:
-        self.scopes, self.given, self.bound = scopes, given, scopes.inside[function].bound
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        scope = self.scopes.of.get(node)
-        local = scope is not None and scope.find(node.id) is self.bound.get(node.id)
-        return self.given.get(node.id, node) if local else node
-
-
-def _shell(node: Any) -> Any:
-    """A copy of an expression that has the same names in it."""
+def _copied(node: Any, source: Callable[[Any], ast.expr | None], depth: int = 5) -> Any:
+    """A copy of an expression that has the same names in it, or what stands for them and for attributes."""
+    given = source(node) if depth and isinstance(node, (ast.Attribute, ast.Name)) else None
+    if given is not None:
+        return _copied(given, source, depth - 1)
     if isinstance(node, ast.Name) or not isinstance(node, ast.AST):
         return node
     new = copy.copy(node)
     for name, value in ast.iter_fields(node):
-        setattr(new, name, [_shell(v) for v in value] if isinstance(value, list) else _shell(value))
+        several = isinstance(value, list)
+        setattr(new, name, [_copied(v, source, depth) for v in value] if several else _copied(value, source, depth))
     return new
 
 

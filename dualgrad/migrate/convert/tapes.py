@@ -51,6 +51,9 @@ def arranged(steps: Sequence[Item]) -> tuple[list[Any], dict[int, list[Block]]]:
         for call in block.calls:
             call.block = block  # type: ignore[attr-defined]
             _watch(call, block, steps, watches)
+    for block in blocks:
+        if not any(other.start <= block.start <= other.end for other in blocks if other is not block):
+            _begin_earlier(block, steps, blocks)
     return _nested(steps, 0, len(steps) - 1, sorted(blocks, key=lambda b: (b.start, -b.end))), watches
 
 
@@ -83,6 +86,19 @@ def _place(call: GradientItem, at: int, steps: Sequence[Item], blocks: list[Bloc
                 else:
                     block.start, changed = new.start, True
     blocks.append(new)
+
+
+def _begin_earlier(block: Block, steps: Sequence[Item], blocks: Sequence[Block]) -> None:
+    """Let a tape begin with the steps right before it that only prepare what it sees: one writes these there."""
+    needed = {id(x) for step in steps[block.start : block.end + 1] for x in step.inputs}
+    fixed = {id(x) for x in block.watched}
+    while block.start and not any(other.end == block.start - 1 for other in blocks):
+        before = steps[block.start - 1]
+        made = {id(x) for x in before.outputs}
+        if isinstance(before, GradientItem) or before.after or not made or made & fixed or not made & needed:
+            return
+        needed.update([id(x) for x in before.inputs])
+        block.start -= 1
 
 
 def _visible_steps(call: GradientItem, at: int, steps: Sequence[Item], blocks: Sequence[Block]) -> list[int]:

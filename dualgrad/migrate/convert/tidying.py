@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from dualgrad.migrate.convert.alignment import Aligned
 from dualgrad.migrate.convert.literals import substituted
 from dualgrad.migrate.convert.printing import WIDTH
 
@@ -65,11 +66,11 @@ def _takes(code: ast.stmt, name: str) -> bool:
 
 
 def _count(statements: Sequence[Any], name: str) -> int:
-    inside = (n for s in statements for n in _nodes(s))
+    inside = (n for s in statements for n in nodes_of(s))
     return sum(isinstance(n, ast.Name) and n.id == name for n in inside)
 
 
-def _nodes(statement: Any) -> list[ast.AST]:
+def nodes_of(statement: Any) -> list[ast.AST]:
     """The nodes of a statement, also of those inside of it, which stand in statements of their own."""
     nodes: list[ast.AST] = []
     todo = [getattr(statement, "code", statement)]
@@ -84,7 +85,7 @@ def _nodes(statement: Any) -> list[ast.AST]:
 
 def reuse_names(functions: Sequence[Any]) -> None:
     """Give values the names that they have but for a number, where what had that name before is not read any more."""
-    inside = [{id(n) for s in f.statements for n in _nodes(s)} for f in functions]
+    inside = [{id(n) for s in f.statements for n in nodes_of(s)} for f in functions]
     every = Counter(i for found in inside for i in found)
     for function in functions:
         _reuse(function.statements, [name for name, _ in function.parameters], every)
@@ -95,7 +96,7 @@ def _reuse(statements: Sequence[Any], parameters: Sequence[str], functions: Mapp
     fixed: set[str] = set()
     used: dict[str, list[tuple[int, ast.Name]]] = {name: [] for name in parameters}
     for at, atom in enumerate(_atoms(statements)):
-        for n in _nodes(atom):
+        for n in nodes_of(atom):
             if isinstance(n, ast.Name):
                 used.setdefault(n.id, []).append((at, n))
                 opaque = isinstance(atom, ast.FunctionDef) or (_is_stored(n) and not isinstance(atom, _PLAIN))
@@ -137,8 +138,9 @@ def merged(functions: Sequence[Any]) -> None:
     while True:
         known: dict[Any, Any] = {}
         renamed: dict[str, str] = {}
+        aligned = Aligned()
         for function in functions:
-            first = known.setdefault(_shape(function), function) if function.statements else function
+            first = known.setdefault(_shape(function, aligned), function) if function.statements else function
             if first is not function:
                 renamed[function.name] = first.name
                 names = [name for name, _ in first.parameters]
@@ -148,36 +150,15 @@ def merged(functions: Sequence[Any]) -> None:
             return
         for function in functions:
             function.name = renamed.get(function.name, function.name)
-            for node in (n for s in function.statements for n in _nodes(s) if isinstance(n, ast.Name)):
+            for node in (n for s in function.statements for n in nodes_of(s) if isinstance(n, ast.Name)):
                 node.id = renamed.get(node.id, node.id)
 
 
-def _shape(function: Any) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+def _shape(function: Any, aligned: Aligned) -> tuple[Any, ...]:
     """The text of a function, whatever it calls its own names."""
-    nodes = [n for s in function.statements for n in _nodes(s)]
-    own = [name for name, _ in function.parameters]
-    own += [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(getattr(n, "ctx", None), ast.Store)]
-    own += [n.arg for n in nodes if isinstance(n, ast.arg)]
-    numbered = {name: f"_{i}" for i, name in enumerate(dict.fromkeys(own))}
-    converted = tuple([function.converts.get(name) for name, _ in function.parameters])
-    return converted, tuple([_text(s, numbered) for s in function.statements])
-
-
-def _text(statement: Any, own: dict[str, str]) -> str:
-    code = getattr(statement, "code", statement)
-    body = getattr(code, "body", None)
-    if isinstance(body, list):
-        head = copy.copy(code)
-        head.body = [ast.Pass()]
-        return _text_of(head, own) + "{" + "".join(_text(s, own) for s in body) + "}"
-    return _text_of(code, own)
-
-
-def _text_of(code: ast.AST, own: dict[str, str]) -> str:
-    code = copy.deepcopy(code)
-    for node in ast.walk(code):
-        if isinstance(node, ast.Name):
-            node.id = own.get(node.id, node.id)
-        elif isinstance(node, ast.arg):
-            node.arg = own.get(node.arg, node.arg)
-    return ast.dump(code)
+    parts = aligned.all_parts(function.statements)
+    own = [*(name for name, _ in function.parameters), *(p.value for p in parts if p.is_store)]
+    numbered = {name: i for i, name in enumerate(dict.fromkeys(own))}
+    converted = [function.converts.get(name) for name, _ in function.parameters]
+    shapes = map(aligned.shape, function.statements)
+    return (*converted, *shapes, *(numbered.get(p.value, p.value) if p.is_name else repr(p.value) for p in parts))
