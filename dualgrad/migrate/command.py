@@ -18,7 +18,6 @@ COMMANDS = {
     "convert": ("dualgrad.migrate.convert", "turn a graph program into tape code"),
     "compare": ("dualgrad.migrate.compare", "compare a program with what was recorded"),
     "explain": ("dualgrad.migrate.explain", "say what a reason for a missing gradient means"),
-    "completion": ("dualgrad.migrate.completion", "print what bash, zsh or fish needs to complete words"),
 }
 """Of each subcommand what it does, and its module: with ``add_arguments(parser)``, ``main(arguments) -> int`` and
 ``DESCRIPTION``, which its ``--help`` begins with."""
@@ -41,18 +40,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"dualgrad {engine.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     words = sys.argv[1:] if arguments is None else arguments
-    # only the subcommand that is asked for is loaded; to complete words, all of them are
+    # only the subcommand that is asked for is loaded
     asked = next((word for word in words if word in COMMANDS), None)
     narrow = partial(argparse.HelpFormatter, max_help_position=32)  # texts begin behind the longest option
-    parsers: dict[str, tuple[str, argparse.ArgumentParser]] = {}
     for name, (module, purpose) in COMMANDS.items():
         inner = commands.add_parser(name, help=purpose, formatter_class=narrow)
-        if asked in (name, "completion"):
+        if asked == name:
             command = import_module(module)
             inner.description = command.DESCRIPTION
             command.add_arguments(inner)
-            inner.set_defaults(main=command.main, commands=parsers)
-        parsers[name] = purpose, inner
+            inner.set_defaults(main=command.main)
     given = parser.parse_args(arguments)
     try:
         code: int = given.main(given)

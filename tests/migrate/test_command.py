@@ -1,7 +1,5 @@
 """The command line itself: its help, where it writes to, and what shells complete."""
 
-import shutil
-import subprocess
 from pathlib import Path
 from unittest import mock
 
@@ -71,33 +69,3 @@ def test_an_interrupt_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: p
     monkeypatch.setattr("dualgrad.migrate.explain.main", mock.Mock(side_effect=KeyboardInterrupt))
     assert main(["explain", "integer"]) == 130
     assert capsys.readouterr().err == "\ndualgrad explain: interrupted\n"
-
-
-COMPLETED = [
-    ("dualgrad co", ["convert", "compare", "completion"]),
-    ("dualgrad record --ou", ["--output"]),
-    ("dualgrad record --backend ", ["dualgrad", "tensorflow"]),
-    ("dualgrad completion f", ["fish"]),
-    ("dualgrad run p", []),
-]
-
-
-@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
-@pytest.mark.parametrize(("line", "words"), COMPLETED)
-def test_bash_completes(line: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["completion", "bash"]) == 0
-    typed = line.split(" ")
-    ask = f"COMP_WORDS=({' '.join(map(repr, typed))}); COMP_CWORD={len(typed) - 1}; _dualgrad; echo ${{COMPREPLY[@]}}"
-    script = f"{capsys.readouterr().out}\n{ask}"
-    told = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
-    assert told.stdout.split() == words and told.stderr == ""
-
-
-@pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_other_shells_are_told_every_command_and_option(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["completion", shell]) == 0
-    script = capsys.readouterr().out
-    assert all(f"{name}:" in script or f"-a {name} " in script for name in COMMANDS)
-    assert "(text json sarif)" in script or "-l format -x -a 'text json sarif'" in script
-    # no quotation mark is left open
-    assert script.count("'") % 2 == 0

@@ -72,9 +72,7 @@ EVERY = {**SQUARE, **OTHERS}
 CASES = [(name, at) for name in FUNCTIONS for at in (EVERY if "singular" in name or "s **" in name else SQUARE)]
 
 
-def derivatives(
-    fn: Fn, at: np.ndarray, dtype: str = "float64", *, every: bool = True
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+def derivatives(fn: Fn, at: np.ndarray, dtype: str = "float64", every: bool = True) -> tuple[Any, dict[str, Any]]:
     """The gradient and the Hessian, found in several ways, or in one."""
     x = tape_api.constant(at, dtype)
     with tape_api.GradientTape(persistent=True) as outer:
