@@ -1,7 +1,7 @@
 """Whole migrations: docs/migrations has programs, and below `tape` what ``dualgrad convert`` makes of each of them.
 
 ``make migrations`` writes the latter anew. The programs are our own, in the style of published ones, which their first
-lines name. What a person changes by hand is in `BY_HAND`.
+lines name.
 """
 
 import contextlib
@@ -12,10 +12,6 @@ from pathlib import Path
 from tests.migrate.in_process import dualgrad
 
 PROGRAMS = sorted((Path(__file__).resolve().parents[1] / "docs" / "migrations").glob("*.py"))
-BY_HAND = {
-    "pinn_lbfgs": {"net_u(tf_2, tf_3)": "net_u(x, t)", "tf.concat([tf_2, tf_3], -1)": "tf.concat([x, t], -1)"},
-}
-"""By program: texts of the converted one, and what a person writes there."""
 
 
 def tape(program: Path) -> Path:

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("libcst")
 
-from tests.migrations import BY_HAND, PROGRAMS, converted, said, tape
+from tests.migrations import PROGRAMS, converted, said, tape
 
 
 def test_every_program_is_on_the_page() -> None:
@@ -21,14 +21,3 @@ def test_what_is_kept_is_current_and_equal(program: Path, tmp_path: Path) -> Non
     assert made.read_text() == tape(program).read_text(), "write it anew: make migrations"
     report = said(tmp_path, "compare", "record", "tape.py")
     assert "\nEQUAL" in report and "DIFFERENT" not in report and "Its functions alone" not in made.read_text()
-
-
-@pytest.mark.parametrize("program", [p for p in PROGRAMS if p.stem in BY_HAND], ids=lambda p: p.stem)
-def test_what_is_changed_by_hand_is_equal(program: Path, tmp_path: Path) -> None:
-    text = tape(program).read_text()
-    made = converted(program, tmp_path)
-    for old, new in BY_HAND[program.stem].items():
-        assert old in text
-        text = text.replace(old, new)
-    made.write_text(text)
-    assert "\nEQUAL" in said(tmp_path, "compare", "record", "tape.py")
