@@ -11,9 +11,12 @@ from typing import Any
 
 from engine.runtime.structs import struct
 
+_said: list[dict[str, str]] = []
+
 
 def _about(default: Any, unit: str, what: str, source: str) -> Any:
-    """A constant; its unit, what it says and its source are for who reads this file."""
+    """A constant, and in `ABOUT` its unit, what it says and its source."""
+    _said.append({"unit": unit, "what": what, "source": source})
     return default
 
 
@@ -221,3 +224,5 @@ class Tuning:
 
 TUNING = Tuning()
 """The constants."""
+ABOUT = tuple(zip(Tuning.__match_args__, _said, strict=True))
+"""Each constant with its unit, what it says, and its source."""
