@@ -193,13 +193,13 @@ class Op:
     flops: Callable[[Sequence[Aval], Sequence[Aval], dict[str, Any]], float] | None = None
     doc: str = ""
     parts: tuple[Any, ...] | None = None
-    accepted: set[Any] = field(default_factory=set)
+    accepted: set[Any] = field(init=False)
     """The arguments that `abstract` has accepted so far: dtypes of a strict op, else dtypes, shapes and parameters."""
 
-    is_ufunc: bool = False
+    is_ufunc: bool = field(init=False)
     """Whether the kernel is an elementwise ufunc, NumPy's or our own, with one result."""
 
-    references: frozenset[int] = frozenset()
+    references: frozenset[int] = field(init=False)
     """Positions of the operands of which only shape and dtype count: by convention those called `ref` or `like`."""
 
     def __post_init__(self) -> None:

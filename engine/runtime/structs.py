@@ -14,15 +14,16 @@ from typing import Any, NoReturn, TypeVar, dataclass_transform
 
 S = TypeVar("S")
 _NONE: Any = object()
+_LATER: Any = object()
 
 
 class _Made(partial[Any]):
     """In a class, it stands in the place of a default that each struct makes for itself."""
 
 
-def field(*, default_factory: Callable[[], Any]) -> Any:
-    """A default that each struct makes for itself."""
-    return _Made(default_factory)
+def field(*, default_factory: Callable[[], Any] | None = None, init: bool = True) -> Any:
+    """A default that each struct makes for itself; without `init` a place that ``__post_init__`` fills."""
+    return _LATER if default_factory is None or not init else _Made(default_factory)
 
 
 @dataclass_transform(field_specifiers=(field,))
@@ -52,9 +53,10 @@ def struct(
             name, cls = cls.__qualname__, type(cls)(cls.__name__, cls.__bases__, content)
             cls.__qualname__ = name
         for name, default in own.items():
-            if isinstance(default, _Made) and not slots:
+            if (default is _LATER or isinstance(default, _Made)) and not slots:
                 delattr(cls, name)
-        fields = cls.__fields__ = getattr(cls, "__fields__", {}) | own
+        given = {name: default for name, default in own.items() if default is not _LATER}
+        fields = cls.__fields__ = getattr(cls, "__fields__", {}) | given
         values: Callable[[Any], Any] = attrgetter(*fields, "__class__")
 
         def first(self: Any, *given: Any, **named: Any) -> None:
