@@ -437,8 +437,14 @@ computing what is written there.
 """
 
 
-def forget_memory() -> None:
-    """Let the system have memory that results have left, and what the C library keeps of it, where there is a way."""
+_SPARE = 1 << 22
+"""Bytes from which on memory is given back at once."""
+
+
+def forget_memory(nbytes: int) -> None:
+    """Let the system have memory that work on so many bytes has left, also the C library's where there is a way."""
+    if nbytes <= _SPARE:
+        return
     buffer_pool.forget()
     if in_c:
         in_c.setup_memory(in_c.setup_memory(0))

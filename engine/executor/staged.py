@@ -37,8 +37,6 @@ _LARGE_EACH = 1 << 19
 """The same for each instruction: what calls of many take is more than what copies do."""
 _LARGEST_CONSTANT = 1 << 16
 """Bytes of a constant that a table may hold of what is computed from shapes, where it is not one number repeated."""
-_LARGEST_SPARE = 1 << 23
-"""Bytes of a program's block, from which on those that its first runs took are given back."""
 _TABLES = 4
 """Tables for arguments that lie in different ways in memory."""
 _MOST_RESUMED = 8
@@ -111,9 +109,9 @@ class Staged:
         self.program.native = table_of(recording, program.instructions, kernels, host)
         if self.program.native is not None:
             self.tables[form] = self.program.native
-        if program.buffers is not None and program.buffers.size > _LARGEST_SPARE:
+        if program.buffers is not None:
             # runs by the table take other memory
-            forget_memory()
+            forget_memory(program.buffers.size)
         return results
 
     def with_choices(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:

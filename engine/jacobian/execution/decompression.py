@@ -26,8 +26,6 @@ from engine.jacobian.structure.peeling import IndexMap
 from engine.runtime.lazy_scipy import sparse
 from engine.runtime.structs import replace, struct
 
-LARGE = 1 << 22
-"""Bytes of a plan, from which on memory that it took to make and use it first is given back at once."""
 _AT_ONCE = 1 << 17
 """Entries that are put in order at a time: they lie in the processor's caches."""
 
@@ -97,8 +95,7 @@ class Scattered:
     @functools.cached_property
     def _like(self) -> sparse.csr_array:
         """A matrix of this structure, which SciPy has checked. What the first sweeps have left makes room for it."""
-        if self.nbytes > LARGE:
-            forget_memory()
+        forget_memory(self.nbytes)
         return sparse.csr_array((self.indices, self.indices, self.indptr), shape=self.shape)
 
     def matrix(self, values: np.ndarray) -> sparse.csr_array:
@@ -457,13 +454,9 @@ def _ascending(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, 
         np.left_shift(positions, 32, out=both[left : left + len(positions)], dtype=np.int64)
         both[left : left + len(positions)] |= entries
     both.sort()
-    # the numbers themselves are put where the others were
-    entries, positions = both.astype(np.int32), both.view(np.int32)[: len(both)]
-    for first in range(0, len(both), _AT_ONCE):
-        positions[first : first + _AT_ONCE] = both[first : first + _AT_ONCE] >> 32
-    del positions
-    both.resize((len(both) + 1) // 2, refcheck=False)
-    return both.view(np.int32)[: len(entries)], entries
+    entries = both.astype(np.int32)
+    both >>= 32
+    return both.astype(np.int32), entries
 
 
 def _appended(whole: np.ndarray, count: int, part: np.ndarray) -> np.ndarray:

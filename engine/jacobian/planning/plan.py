@@ -20,7 +20,7 @@ from engine.core.eager import forget_memory
 from engine.core.op import Node
 from engine.core.sparsity import Sites
 from engine.derivatives.linearity import name_of, not_linear
-from engine.jacobian.execution.decompression import LARGE, Decompression, Scattered, symmetrized
+from engine.jacobian.execution.decompression import Decompression, Scattered, symmetrized
 from engine.jacobian.planning.bounds import least_from_ends
 from engine.jacobian.planning.cost import GATHER
 from engine.jacobian.planning.describe import count, describe_block, describe_fact, describe_sweep, names_of
@@ -58,8 +58,7 @@ counters = {"planned": 0, "reused": 0}
 """How many plans were made, and how often one was used again, for tests and the curious."""
 
 
-@struct(frozen=True)
-class Options:
+class Options(NamedTuple):
     """The options of the caller."""
 
     mode: str = "auto"
@@ -142,8 +141,7 @@ def plan_for(path: Path, options: Options, sparsity: Any = None) -> Plan:
             counters["reused"] += 1
             return plan
     plan = _made(path.merged, options, sparsity)
-    if plan.nbytes > LARGE:
-        forget_memory()
+    forget_memory(plan.nbytes)
     counters["planned"] += 1
     if key is not None:
         _plans.put(key, [*known, plan])
@@ -297,10 +295,8 @@ def _planned(path: Path, options: Options, sparsity: Any, choice: _Choice, compl
             path, best.rows, best.columns, best.targets, best.sources, best.patterns, best.sweeps
         )
         mirrored = options.symmetric and not complex_ends
-        blocks = [
-            [decompression.block(i, j, options.values_only, mirrored) for j in range(len(path.sources))]
-            for i in range(len(path.targets))
-        ]
+        m, n = range(len(path.targets)), range(len(path.sources))
+        blocks = [[decompression.block(i, j, options.values_only, mirrored) for j in n] for i in m]
         if options.max_bytes is None:
             # nobody asks for them again, and they take as much memory as the blocks
             best.patterns.clear()
@@ -387,7 +383,7 @@ def _is_cheaper_than_ends(path: Path, sites: Sites, behind: _Candidate) -> bool:
         return False
     # colors take much memory, too
     sites.forget()
-    forget_memory()
+    forget_memory(sum(p.nnz for row in behind.patterns for p in row) * np.int32().nbytes)
     behind.decide()
     return sum(p.time for p in behind.sweeps) <= least
 
@@ -534,7 +530,7 @@ def _with_single_rows(options: Options, sparsity: Any, node: Node) -> Options:
         raise InvalidArgumentError(
             f"jacobian: argument `sparsity` must be left out where {why}: rows cannot share a sweep then"
         )
-    return replace(options, mode="reverse", symmetric=False)
+    return options._replace(mode="reverse", symmetric=False)
 
 
 def _full_patterns(path: Path) -> list[list[Pattern]]:
