@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.compiler.assignments import Assignment, assignments
-from engine.compiler.ir.code import Code
+from engine.compiler.ir.code import Code, TracedValue, ValueTable
 from engine.compiler.ir.instruction import Instruction, is_stateful
 from engine.compiler.ir.layout import Order, is_view, order_of, order_of_result
 from engine.compiler.passes.algebraic import (
@@ -27,8 +27,6 @@ from engine.compiler.passes.algebraic import (
     SIMPLIFICATIONS,
     Simplification,
     Structure,
-    TracedValue,
-    ValueTable,
     of_numbers,
     structure_of_array,
     structure_of_result,

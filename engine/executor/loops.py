@@ -18,6 +18,7 @@ from engine.executor.extension import executor
 from engine.executor.hidden import offset_in
 from engine.executor.own_loops import LOOPS, instead_of
 from engine.executor.refs import Ref, Root, Row, constant_ref, elementwise
+from engine.runtime.tuning import TUNING
 
 rejected: list[str] = []
 """Loops that are left out because they gave other bits."""
@@ -263,3 +264,58 @@ def is_trusted(ufunc: np.ufunc, loop: tuple[np.ufunc, int], dtypes: tuple[np.dty
         return True
     rejected.append(f"{ufunc.__name__} {''.join(d.char for d in dtypes)}")
     return False
+
+
+# ---- calls tile by tile ----------------------------------------------------------------------------------------------
+
+_GAP = 64
+"""Bytes between two tiles of scratch."""
+
+
+def tiled_table(
+    calls: Sequence[tuple[np.ufunc | None, tuple[int, ...], int]],
+    size: int,
+    dtype: np.dtype,
+    arrays: int,
+    written: Sequence[int],
+    numbers: Sequence[np.dtype],
+    scratch: int,
+) -> Any:
+    """A table for calls of ufuncs; None if a loop of NumPy's cannot be used.
+
+    It takes vectors of one size and dtype, those that are written among them, then numbers. A call names the positions
+    of its operands and of its result, which count the vectors, the numbers, and the tiles of scratch. Without a ufunc
+    it copies.
+    """
+    if executor is None or not size:
+        return None
+    step, tile = dtype.itemsize, min(size, TUNING.native_tile // dtype.itemsize)
+    tiles = -(-size // tile)
+    bases: list[tuple[Any, ...]] = [("scratch", scratch * (tile * step + _GAP))]
+    bases += [("target" if k in written else "argument", k, dtype, (size,), (step,)) for k in range(arrays)]
+    bases += [("argument", arrays + k, kind, (), ()) for k, kind in enumerate(numbers)]
+    loops: dict[Any, int] = {}
+    packed: list[int] = []
+    for ufunc, operands, out in calls:
+        places, steps, advance, kinds = [], [], [], []
+        for p in (*operands, out):
+            vector, number = p < arrays, arrays <= p < arrays + len(numbers)
+            held = p - arrays - len(numbers)
+            places.append((1 + p, 0) if vector or number else (0, held * (tile * step + _GAP)))
+            steps.append(0 if number else step)
+            advance.append(tile * step if vector else 0)
+            kinds.append(numbers[p - arrays] if number else dtype)
+        if ufunc is None:
+            loop: Any = (f"copy_{step}",)
+        else:
+            resolved = loop_of(ufunc, tuple(kinds[:-1]))
+            if resolved is None or tuple(resolved[1]) != tuple(kinds):
+                return None
+            loop = resolved[0]
+        number_of = loops.setdefault(loop, len(loops))
+        row = Row(loop, (), (tile,), tuple(steps))
+        packed += encoded(row, number_of, places, tuple(advance))
+    named = tuple([loop[0] if len(loop) == 1 else loop for loop in loops])
+    rows = ("rows", 0, len(calls), size > TUNING.release_elements, tiles, size - (tiles - 1) * tile)
+    count = arrays + len(numbers)
+    return executor.Table(count, tuple(bases), named, np.array(packed, np.intp).tobytes(), (rows,), (), NO_HOST, None)

@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.compiler.ir.code import TracedValue
 from engine.compiler.ir.kernels import diagonal_product, identity_product, number_like, scaled_product
 from engine.compiler.ir.layout import Order, order_of_result
 from engine.core.aval import Aval, broadcast_shapes
@@ -40,7 +41,7 @@ from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.core.sparsity import IN_ORDER
 from engine.core.structural import contiguous, reshape_to, scale
-from engine.core.value import Value, known_shape
+from engine.core.value import known_shape
 from engine.ops.arithmetic import maximum, multiply
 from engine.ops.compare import keep_chosen, not_equal, select, truncate
 from engine.ops.creation import identity_like
@@ -51,50 +52,6 @@ from engine.ops.linalg import matmul_op, matmul_specialized
 from engine.ops.reduce import reduce_sum_op, share
 from engine.ops.shape import transpose_op
 from engine.runtime.structs import struct
-
-
-class ValueTable:
-    """Facts about each value id: those that a `TracedValue` reads of `engine.compiler.lowering.Lowering`."""
-
-    avals: dict[int, Aval]
-    structures: dict[int, Any]
-    orders: dict[int, Any]
-
-    def apply(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> TracedValue | tuple[TracedValue, ...]:
-        """The traced result of an op on traced values and arrays (a tuple if the op has several results)."""
-        raise NotImplementedError
-
-
-class TracedValue(Value):
-    """One value."""
-
-    __slots__ = ("lowering", "value_id")
-    level = 1
-
-    def __init__(self, lowering: ValueTable, value_id: int) -> None:
-        self.lowering = lowering
-        self.value_id = value_id
-
-    @property
-    def aval(self) -> Aval:
-        """Shape and dtype."""
-        return self.lowering.avals[self.value_id]
-
-    @property
-    def structure(self) -> Any:
-        """Facts about the contents (`engine.compiler.passes.algebraic`), or None."""
-        return self.lowering.structures.get(self.value_id)
-
-    @property
-    def order(self) -> Order:
-        """How it lies in memory (`engine.compiler.ir.layout.Order`), as far as it is known."""
-        return self.lowering.orders[self.value_id]
-
-    def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> TracedValue | tuple[TracedValue, ...]:
-        return self.lowering.apply(op, inputs, params)
-
-    def __repr__(self) -> str:
-        return f"v{self.value_id}:{self.aval}"
 
 
 @struct(frozen=True)
