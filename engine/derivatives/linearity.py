@@ -161,7 +161,8 @@ def _worst(
 
     `others`: what it uses otherwise, for the trace to which they belong.
     """
-    trace = next((x.trace for x in others if isinstance(x, Symbol)), None) or Trace()
+    around = next((x.trace for x in others if isinstance(x, Symbol)), None)
+    trace = around or Trace()
     given = [trace.placeholder(aval_of(x)) for x in like]
     first = len(trace.nodes)
     try:
@@ -173,8 +174,8 @@ def _worst(
     for made in (n for n in trace.nodes[first:] if n.inputs):
         for out, mark in zip(made.outputs, _marked(made, marks, open_), strict=True):
             marks[id(out)] = mark
-    # an eager tensor of zeros, too, makes a rule linear that would not be with other contents
-    for x, symbol in trace._captured.values():
+    # where no graph holds it, an eager tensor of zeros may be another one in the next call
+    for x, symbol in trace._captured.values() if around is None else ():
         if _mark(symbol, {}) is Mark.ZERO:
             looked_at(x)
     ends = {_mark(x, marks) for x in found} - {Mark.ZERO}

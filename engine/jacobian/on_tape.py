@@ -243,7 +243,7 @@ class TapeDerivatives:
                 path = Path(self._tape.nodes, [wanted], [target])
                 if path.targets and path.sources and not is_known(path):
                     return deferred_rows(path, options.mode)
-                rows = batch_jacobian(path, options.mode)
+                return wrapped(batch_jacobian(path, options.mode))
         full = known_shape(target, "batch_jacobian") + known_shape(source, "batch_jacobian")[1:]
         return wrapped(np.zeros(full, dtype_of(source).numpy) if rows is None else reshape(rows, full))
 
