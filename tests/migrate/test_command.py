@@ -1,4 +1,4 @@
-"""The command line itself: its help, where it writes to, and what shells complete."""
+"""The command line itself: its help, and where it writes to."""
 
 from pathlib import Path
 from unittest import mock

@@ -18,7 +18,7 @@ from tests.programs.catalogue import HERE
 
 SAME = """
     adversarial_examples checkpoints convnet_dropout ddpg flags_and_app gan_scopes gaussian_process
-    hamiltonian_monte_carlo influence_functions layers_mlp lstm_language_model maml
+    hamiltonian_monte_carlo influence_functions layers_mlp linear_regression lstm_language_model maml
     pinn_burgers real_nvp_images rnn_cells sessions_and_graphs slim_network
     style_transfer summaries trpo vae vae_flows
 """

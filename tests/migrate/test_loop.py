@@ -16,7 +16,7 @@ from tests.programs.catalogue import HERE
 
 pytest.importorskip("libcst")
 
-WHOLE = "gan_scopes"
+WHOLE = "linear_regression gan_scopes"
 """Programs with a plain loop; with initial values drawn between other draws; with a dict of feeds."""
 
 X = """\

@@ -19,6 +19,8 @@ def _sum_to(shape: tuple[int, ...]) -> object:
     return oracle
 
 
+HIDDEN, HIDING = fixed([0.0, np.nan, np.inf, 2.0]), fixed([np.nan, 0.0, 0.0, 3.0])
+HIDES = np.array([0.0, 0.0, 0.0, 6.0])
 ROWS = (
     Row(structural.contiguous, (real(3, 4),), dtypes=ALL, oracle=lambda x: x),
     Row(structural.sum_to_like_op, (real(2, 3, 4), real(3, 1)), dtypes=ALL, oracle=_sum_to((3, 1))),
@@ -73,13 +75,6 @@ ROWS = (
         oracle=lambda ct, partial: np.array([0.0, 0.0, np.inf, 0.0]),
         order=0,
     ),
-    Row(
-        structural.scale,
-        (fixed([0.0, np.nan, np.inf, 2.0]), fixed([np.nan, 0.0, 0.0, 3.0])),
-        {"either": True},
-        label="either",
-        oracle=lambda ct, partial: np.array([0.0, 0.0, 0.0, 6.0]),
-        order=0,
-    ),
+    Row(structural.scale, (HIDDEN, HIDING), {"either": True}, label="either", oracle=lambda *_: HIDES, order=0),
     Row(structural.conj_op, (real(3, 4),), dtypes=("complex64", "complex128"), oracle=np.conj, tf="math.conj"),
 )
