@@ -6,7 +6,7 @@
  *
  * What it says on the way, it says to its `host`, four callables:
  *   fallback(*arguments)                  runs the program in another way: these arguments lie otherwise in memory
- *   failed(error, position, operands)     raises what to raise for an error of a kernel
+ *   failed(error, position, operands, arguments)  raises what to raise for an error of a kernel, or gives the results
  *   resume(position, arguments, owners, buffers)  carries on behind an instruction: after a call whose result lies otherwise
  *                                         than expected, before one whose rows refuse what they are given
  *   flagged()                             whether floating-point errors are to be raised: then fallback runs
@@ -336,8 +336,8 @@ static PyObject *as_tuple(PyObject *const *items, Py_ssize_t count)
     return tuple;
 }
 
-/* Hand an error of a kernel to the host, which raises a better one. */
-static void explain(Table *self, const Step *step, PyObject *const *operands)
+/* Hand an error of a kernel to the host, which raises a better one, or has the results in another way. */
+static PyObject *explain(Table *self, const Step *step, PyObject *const *operands, PyObject *const *args)
 {
     PyObject *type, *error, *traceback;
     PyErr_Fetch(&type, &error, &traceback);
@@ -345,18 +345,16 @@ static void explain(Table *self, const Step *step, PyObject *const *operands)
     if (traceback != NULL) {
         PyException_SetTraceback(error, traceback);
     }
-    PyObject *given = as_tuple(operands, step->noperands);
-    PyObject *done = given == NULL ? NULL : PyObject_CallFunction(self->failed, "OnO", error, step->position, given);
-    if (done != NULL) {
-        Py_DECREF(done);
-        PyErr_Restore(type, error, traceback);
+    PyObject *given = as_tuple(operands, step->noperands), *all = as_tuple(args, self->nargs), *results = NULL;
+    if (given != NULL && all != NULL) {
+        results = PyObject_CallFunction(self->failed, "OnOO", error, step->position, given, all);
     }
-    else {
-        Py_XDECREF(type);
-        Py_XDECREF(error);
-        Py_XDECREF(traceback);
-    }
+    Py_XDECREF(type);
+    Py_XDECREF(error);
+    Py_XDECREF(traceback);
     Py_XDECREF(given);
+    Py_XDECREF(all);
+    return results;
 }
 
 /* Whether an array has its data in the block, which it must not keep. */
@@ -395,7 +393,8 @@ static enum outcome store(Table *self, Frame *frame, const Step *step, PyObject 
     return outcome;
 }
 
-static enum outcome call(Table *self, Frame *frame, const Step *step, PyObject *const *args)
+/* Call a kernel; if it raises, the `results` of the program are what the host gives in its place, if anything. */
+static enum outcome call(Table *self, Frame *frame, const Step *step, PyObject *const *args, PyObject **results)
 {
     PyObject *few[8], **given = few;
     if (step->noperands > 8 && (given = PyMem_Calloc((size_t)step->noperands, sizeof(PyObject *))) == NULL) {
@@ -416,7 +415,7 @@ static enum outcome call(Table *self, Frame *frame, const Step *step, PyObject *
         Py_DECREF(result);
     }
     if (outcome == FAILED) {
-        explain(self, step, given);
+        *results = explain(self, step, given, args);
     }
 done:
     while (made > 0) {
@@ -607,9 +606,10 @@ static PyObject *run(Table *self, Frame *frame, PyObject *const *args)
             flags |= met_flags();
             continue;
         }
-        const enum outcome outcome = call(self, frame, step, args);
+        PyObject *results = NULL;
+        const enum outcome outcome = call(self, frame, step, args, &results);
         if (outcome == FAILED) {
-            return NULL;
+            return results;
         }
         if (outcome == ELSEWHERE) {
             return carry_on(self, frame, step->position, args);

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from engine.compiler.ir.instruction import Instruction, is_stateful
 from engine.compiler.ir.layout import same_layout
 from engine.compiler.liveness import last_uses, values_of
 from engine.compiler.passes.inplace_concat import alloc
-from engine.compiler.passes.nan_checks import SpeculationFailed, no_nan, without_choices
+from engine.compiler.passes.nan_checks import no_nan, without_choices
 from engine.compiler.verify import Checked
 from engine.core.eager import explained, forget_memory, in_own_memory
 from engine.core.operands import Operand
@@ -101,7 +101,9 @@ class Staged:
         program = self.plain or self.program
         try:
             results, recording = self.run(observed, program, arguments, self.located, self.static, self.doubted)
-        except SpeculationFailed:
+        except Exception:
+            if program is self.program:
+                raise
             return self.with_choices(arguments)
         kernels = [program.kernel(i) for i in program.instructions]
         failed = functools.partial(self.failed, program)
@@ -115,7 +117,10 @@ class Staged:
         return results
 
     def with_choices(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The results where there is a NaN, which not to choose may make zero; if that is often so, from now on."""
+        """The results where there is a NaN, which not to choose may make zero; if that is often so, from now on.
+
+        Also where a kernel refused what it was given: it may be a NaN or an infinity that a choice makes zero.
+        """
         self.failures += 1
         if self.failures >= _MOST_RESUMED:
             self.plain = None
@@ -141,8 +146,15 @@ class Staged:
             return self.observed(arguments, form)
         return self.program.run_generated(*arguments)
 
-    def failed(self, program: Runnable, error: Exception, position: int, operands: tuple[Any, ...]) -> None:
-        """Raise what a kernel raised in the op's own words, with the place where the user made the op."""
+    def failed(
+        self, program: Runnable, error: Exception, position: int, operands: tuple[Any, ...], arguments: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        """Raise what a kernel raised in the op's own words, with the place where the user made the op.
+
+        Without choices the kernel may have been given what they leave out: the program runs again with them.
+        """
+        if program is not self.program:
+            return self.with_choices(arguments)
         instruction = program.instructions[position]
         _reraise(error, instruction, operands[: len(instruction.inputs)], self.located)
 
@@ -204,7 +216,9 @@ class _Resume:
         known = {s: _found(self.recording.values[s], arguments, owners, buffers) for s in needed - made}
         try:
             results = _carried_out(program, known, rest, self.staged.located)
-        except SpeculationFailed:
+        except Exception:
+            if program is self.staged.program:
+                raise
             return self.staged.with_choices(arguments)
         self.staged.resumed += not news
         if self.staged.resumed >= _MOST_RESUMED:
@@ -270,8 +284,6 @@ def _called(
 ) -> tuple[Any, ...]:
     try:
         results = program.kernel(instruction)(*operands, **instruction.params)
-    except SpeculationFailed:
-        raise
     except Exception as error:  # noqa: BLE001 - it is raised again, with its place
         _reraise(error, instruction, operands, located)
     return tuple(results) if instruction.op.multi else (results,)
@@ -279,7 +291,7 @@ def _called(
 
 def _reraise(
     error: Exception, instruction: Instruction, operands: Sequence[Any], located: Callable[..., Exception]
-) -> None:
+) -> NoReturn:
     better = located(explained(error, instruction.op, operands, instruction.params), instruction.where)
     if better is error:
         raise error

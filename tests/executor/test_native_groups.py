@@ -26,6 +26,7 @@ from engine.ops import (
     extrema,
     gather,
     joining,
+    matrix_roots,
     reduce,
     scan,
     shape,
@@ -240,11 +241,12 @@ EVEN = np.arange(5000) % 2 == 0
     [
         lambda x: gather.gather(trig.sin(x), np.flatnonzero(EVEN)),
         lambda x: [scale(x, EVEN * 1.0, either=True), reduce.reduce_sum(scale(x, ~EVEN * 1.0, either=True))],
+        lambda x: matrix_roots.logm(gather.gather(x, np.array([[0, 1], [1, 3]])) + 4.0 * np.eye(2)),
     ],
-    ids=["gathered", "chosen again"],
+    ids=["gathered", "chosen again", "refused"],
 )
 def test_a_value_that_no_other_one_tells_of_is_looked_at_itself(part: Callable[[Any], Any]) -> None:
-    """A part of it need not hold the NaN that a choice makes zero."""
+    """A part of it need not hold the NaN that a choice makes zero, and a kernel may refuse the NaN."""
 
     def chosen(x: Any, y: Any) -> Any:
         return part(1.0 + keep_chosen(x * y, y, fixed=True))
