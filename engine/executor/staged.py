@@ -156,7 +156,7 @@ class Staged:
         if program is not self.program:
             return self.with_choices(arguments)
         instruction = program.instructions[position]
-        _reraise(error, instruction, operands[: len(instruction.inputs)], self.located)
+        return _reraise(error, instruction, operands[: len(instruction.inputs)], self.located)
 
 
 def _static(program: Runnable) -> tuple[int, ...]:

@@ -331,9 +331,9 @@ def _added_in_order(x: Any, axis: int) -> np.ndarray:
 def _add_shares(x: Any, out: Any) -> None:
     """Add up what each channel gets from its filters."""
     if x is not out:
-        first, *others = np.moveaxis(x.reshape(*out.shape, x.shape[-1] // max(1, out.shape[-1])), -1, 0)
-        out[...] = first
-        for share in others:
+        shares = np.moveaxis(x.reshape(*out.shape, x.shape[-1] // max(1, out.shape[-1])), -1, 0)
+        out[...] = shares[0] if len(shares) else 0
+        for share in shares[1:]:
             out += share
 
 
