@@ -76,3 +76,15 @@ def test_one_frequency_alone_is_no_series(name: str) -> None:
         with graph_api.Graph().as_default(), pytest.raises(ValueError, match="give `fft_length`"):
             getattr(tf.signal, name)(tf.constant(spectrum))
     assert tape_api.signal.irfft(tape_api.constant(spectrum), [1]).shape == (1, 1, 1)
+
+
+@pytest.mark.parametrize("name", ["conv2d", "depthwise_conv2d"])
+def test_filters_that_make_no_channels_have_no_slope(name: str) -> None:
+    images, filters = np.ones((2, 4, 5, 3)), np.ones((3, 3, 3, 0))
+    got = gradient(
+        lambda x, w: getattr(tape_api.nn, name)(x, w, [1, 1, 1, 1], "SAME"),
+        [images, filters],
+        [0, 1],
+        [images[..., :0]],
+    )
+    assert array(got[0]).shape == images.shape and not array(got[0]).any() and array(got[1]).shape == filters.shape
