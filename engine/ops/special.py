@@ -216,9 +216,16 @@ expint = real_elementwise(
 
 # ---- gamma, beta, zeta -----------------------------------------------------------------------------------------------
 
+
+def _at_ends(out: Any, x: Any) -> Any:
+    """SciPy's values, but for its -inf at -inf, and its infinities where x has no reciprocal."""
+    infinite = np.isinf(out)
+    return np.where(infinite, np.where(np.abs(x) < 1, -np.log(np.abs(x)), np.inf), out) if infinite.any() else out
+
+
 lgamma = real_elementwise(
     "lgamma",
-    scipy_kernel("gammaln", lambda out, x: np.where(np.isneginf(out), np.inf, out)),  # SciPy's is -inf at -inf
+    scipy_kernel("gammaln", _at_ends),
     (lambda out, x: digamma(x),),
     doc="Logarithm of the absolute value of the gamma function.",
 )
