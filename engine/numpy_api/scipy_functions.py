@@ -117,6 +117,7 @@ def _polygamma(n: Any, x: Any) -> Operand:
 
 @operands("a")
 def _multigammaln(a: Any, d: Any) -> Operand:
+    not_taken_if(isinstance(d, Value) or d != int(d))
     total: Any = d * (d - 1) / 4 * math.log(math.pi)
     for i in range(int(d)):
         total = special.lgamma(a - i / 2) + total

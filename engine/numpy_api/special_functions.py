@@ -1,7 +1,8 @@
 """Which ufuncs of SciPy's are ours, by name, where it takes more than an op whose kernel is the ufunc.
 
 Distribution functions are gamma and beta functions of other arguments; SciPy's that give several results are several
-of our ops; what is complex for real arguments is made complex first.
+of our ops; what is complex for real arguments is made complex first. SciPy cuts orders and
+counts to whole numbers.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def _lambertw(z: Any, k: Any, tol: Any) -> Operand:
 
 
 def _bdtr(k: Any, n: Any, p: Any) -> Operand:
-    k = np.floor(k)
+    k, n = np.floor(k), np.trunc(n)
     whole = compare.equal(k, n + 0 * k)
     # the complement of the other tail, and not of p, which may be tiny
     others = compare.where(whole, ones_like(k), n - k)
@@ -122,8 +123,8 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "shichi": lambda x: (scipy_special.sinhint(x), scipy_special.coshint(x)),
     "fresnel": lambda x: (special.fresnel_sin(x), special.fresnel_cos(x)),
     "airy": lambda x: tuple([bessel_orders.airy(x, which=i) for i in range(4)]),
-    "kn": bessel_orders.bessel_kv,
-    "yn": bessel_orders.bessel_yv,
+    "kn": lambda n, x: bessel_orders.bessel_kv(np.trunc(n), x),
+    "yn": lambda n, x: bessel_orders.bessel_yv(np.trunc(n), x),
     "jve": bessel_orders.bessel_jv,
     "loggamma": special.lgamma,
     "chdtr": lambda v, x: special.igamma(v / 2, x / 2),
@@ -144,9 +145,9 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "fdtr": ratio_distributions.fdtr,
     "fdtrc": ratio_distributions.fdtrc,
     "bdtr": _bdtr,
-    "bdtrc": lambda k, n, p: special.betainc(np.floor(k) + 1, n - np.floor(k), p),
-    "nbdtr": lambda k, n, p: special.betainc(n, k + 1, p),
-    "nbdtrc": lambda k, n, p: scipy_special.betaincc(n, k + 1, p),
+    "bdtrc": lambda k, n, p: special.betainc(np.floor(k) + 1, np.trunc(n) - np.floor(k), p),
+    "nbdtr": lambda k, n, p: special.betainc(np.trunc(n), np.trunc(k) + 1, p),
+    "nbdtrc": lambda k, n, p: scipy_special.betaincc(np.trunc(n), np.trunc(k) + 1, p),
     "agm": _in_double(_agm),
     "radian": lambda d, m, s: (d + m / 60 + s / 3600) * (np.pi / 180),
     "cosdg": lambda x: np.cos(x * (np.pi / 180)),

@@ -19,7 +19,7 @@ from engine.core.kinds import elementwise, real_elementwise
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.ops import parameter_kernels, tail_kernels
-from engine.ops.arithmetic import reciprocal, sign, square
+from engine.ops.arithmetic import floor, reciprocal, sign, square
 from engine.ops.compare import greater, less_equal, where
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.explog import exp, in_single, log, log1p, pow, slope_within, slopes_within
@@ -589,6 +589,7 @@ exp1 = _function("exp1", lambda out, x: -exp(-x) / x, doc="Exponential integral 
 
 
 def _expn_dx(out: Any, n: Any, x: Any) -> Operand:
+    n = floor(n)  # as SciPy takes it
     first = greater(n, zeros_like(n))
     at_zero = -exp(-x) * (1 + 1 / x) / x
     return where(first, -expn(where(first, n - 1, n), x), at_zero)
@@ -607,13 +608,13 @@ def _spherical(n: Any, z: Any, kind: str) -> Any:
 def _spherical_slope(n: Any, z: Any, *, kind: str) -> Any:
     first, second = _SPHERICAL[kind]
     # both orders by one call, of which most of the time is Python's
-    n, z = np.broadcast_arrays(n, z)
+    n, z = np.broadcast_arrays(np.floor(n), z)
     below, above = _spherical(np.stack([np.maximum(n - 1, 0), n + 1]), z, kind)
     return (first * n * below + second * (n + 1) * above) / (2 * n + 1)
 
 
 def _spherical_second(out: Any, n: Any, z: Any, *, kind: str) -> Operand:
-    first, second = _SPHERICAL[kind]
+    n, (first, second) = floor(n), _SPHERICAL[kind]
     below = n * spherical_slope(where(n > 0, n - 1, zeros_like(n)), z, kind=kind)
     return (first * below + second * (n + 1) * spherical_slope(n + 1, z, kind=kind)) / (2 * n + 1)
 

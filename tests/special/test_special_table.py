@@ -4,6 +4,7 @@ The truths are in `truths.json`; `python -m tests.special.make_truths` makes the
 than the bounds of `tests.special.measure`, by how much, and why.
 """
 
+import functools
 import math
 from pathlib import Path
 
@@ -177,6 +178,16 @@ def test_steps_that_never_end_are_not_taken(function, at: tuple[float, ...]) -> 
     """SciPy takes a step for each unit of these orders; a test that hangs fails."""
     assert math.isnan(float(function(*[tf.constant(v, tf.float64) for v in at])))
     assert math.isnan(slope(function, *at, wrt=len(at) - 1))
+
+
+@pytest.mark.parametrize(
+    "name", ["kn", "yn", "expn", "spherical_jn", "spherical_kn", "bdtr", "bdtrc", "nbdtr", "nbdtrc"]
+)
+def test_orders_and_counts_are_cut_to_whole_numbers_as_scipy_does(name: str) -> None:
+    given, whole = ((2.6, 5.5), (2.0, 5.0)) if "bdtr" in name else ((1.9,), (1.0,))
+    at_given, at_whole = [functools.partial(getattr(sp, name), *orders) for orders in (given, whole)]
+    assert float(at_given(tf.constant(0.3, tf.float64))) == float(at_whole(tf.constant(0.3, tf.float64)))
+    assert slope(at_given, 0.3) == slope(at_whole, 0.3) != 0.0
 
 
 def test_what_underflows_takes_no_steps() -> None:
