@@ -16,6 +16,9 @@
 #define LOOP_MOST 4096 /* numbers; beyond that NumPy's own call costs little, and lets other threads run */
 #define LOOP_AXES 8
 #define LOOP_LINES 64 /* so many lines of a broadcast operand are gone through one by one */
+#define LOOP_SHORT 12 /* shorter lines are laid side by side in tiles: a call for each costs more than what it computes */
+#define LOOP_TILE 512
+#define LOOP_TILED_MOST (1 << 20) /* numbers; for longer no other thread should wait */
 
 typedef struct {
     PyObject *ufunc;
@@ -142,39 +145,87 @@ static void loop_over_line(const EagerLoop *loop, const LoopOperand *given, int 
     loop->function(args, &size, steps, loop->data);
 }
 
-/* Where two operands are broadcast together, their common shape; 0 if they are not, or not here. */
-static int broadcast_dims(const LoopOperand *given, npy_intp *dims, npy_intp (*steps)[LOOP_AXES])
+/* Two operands that are broadcast together: their common shape, and how they go through it, its last axes as one where they can be. */
+typedef struct {
+    int ndim, axes;
+    npy_intp shape[LOOP_AXES], dims[LOOP_AXES], steps[2][LOOP_AXES];
+} Broadcast;
+
+/* Whether two operands are broadcast together here. */
+static int is_broadcast(const LoopOperand *given, Broadcast *both)
 {
-    const int ndim = given[0].ndim > given[1].ndim ? given[0].ndim : given[1].ndim;
+    const int ndim = both->ndim = given[0].ndim > given[1].ndim ? given[0].ndim : given[1].ndim;
     npy_intp lines = 1;
     for (int d = 0; d < ndim; d++) {
-        dims[d] = 1;
+        npy_intp size = 1;
         for (int i = 0; i < 2; i++) {
             const int own = d - (ndim - given[i].ndim);
             const npy_intp n = own < 0 ? 1 : given[i].dims[own];
-            steps[i][d] = n == 1 ? 0 : given[i].strides[own];
-            if (n != 1 && dims[d] != 1 && n != dims[d]) {
+            both->steps[i][d] = n == 1 ? 0 : given[i].strides[own];
+            if (n != 1 && size != 1 && n != size) {
                 return 0;
             }
-            dims[d] = n == 1 ? dims[d] : n;
+            size = n == 1 ? size : n;
         }
-        lines *= d < ndim - 1 ? dims[d] : 1;
+        both->shape[d] = both->dims[d] = size;
+        lines *= size;
     }
-    return lines >= 1 && lines <= LOOP_LINES && dims[ndim - 1] >= 1 ? ndim : 0;
+    int last = ndim - 1;
+    npy_intp *dims = both->dims, *first = both->steps[0], *second = both->steps[1];
+    for (; last && first[last - 1] == dims[last] * first[last] && second[last - 1] == dims[last] * second[last]; last--) {
+        dims[last - 1] *= dims[last];
+        first[last - 1] = first[last];
+        second[last - 1] = second[last];
+    }
+    both->axes = last + 1;
+    return lines >= 1 && (dims[last] < LOOP_SHORT || lines / dims[last] <= LOOP_LINES);
 }
 
-/* Call a loop line by line. Only for loops that give a number the same bits wherever it lies. */
-static void loop_over_lines(const EagerLoop *loop, const LoopOperand *given, char *out, int ndim, const npy_intp *dims,
-    npy_intp (*steps)[LOOP_AXES], npy_intp result_item)
+/* Some short lines of an operand: where they lie side by side, or copied into a tile. */
+static char *side_by_side(char *lines, npy_intp number, npy_intp length, npy_intp far, npy_intp step, npy_intp item, double *tile)
 {
-    npy_intp at[LOOP_AXES] = {0}, length = dims[ndim - 1];
-    npy_intp along[3] = {steps[0][ndim - 1], steps[1][ndim - 1], result_item};
-    char *args[3] = {(char *)given[0].data, (char *)given[1].data, out};
+    if (step == item && far == length * item) {
+        return lines;
+    }
+    for (npy_intp i = 0; i < number; i++) {
+        for (npy_intp k = 0; k < length; k++) {
+            const char *from = lines + i * far + k * step;
+            if (item == 8) {
+                tile[i * length + k] = *(const double *)from;
+            }
+            else {
+                ((float *)tile)[i * length + k] = *(const float *)from;
+            }
+        }
+    }
+    return (char *)tile;
+}
+
+/* Call a loop line by line, or tile by tile where lines are short. Only for loops that give a number the same bits wherever it lies. */
+static void loop_over_lines(const EagerLoop *loop, const LoopOperand *given, const Broadcast *both, char *out, npy_intp item, npy_intp result_item)
+{
+    const npy_intp *dims = both->dims, (*steps)[LOOP_AXES] = both->steps, length = dims[both->axes - 1];
+    const int tiled = length < LOOP_SHORT && both->axes > 1, inner = both->axes - 1 - tiled;
+    npy_intp at[LOOP_AXES] = {0}, along[3] = {tiled ? item : steps[0][inner], tiled ? item : steps[1][inner], result_item};
+    char *args[2] = {(char *)given[0].data, (char *)given[1].data};
+    double tiles[2][LOOP_TILE];
     for (;;) {
-        char *now[3] = {args[0], args[1], args[2]};
-        npy_intp count = length;
-        loop->function(now, &count, along, loop->data);
-        int d = ndim - 2;
+        npy_intp number = dims[inner];
+        for (npy_intp done = 0; done < dims[inner]; done += number) {
+            npy_intp count = number;
+            char *now[3] = {args[0], args[1], out};
+            if (tiled) {
+                number = LOOP_TILE / length < dims[inner] - done ? LOOP_TILE / length : dims[inner] - done;
+                count = number * length;
+                for (int i = 0; i < 2; i++) {
+                    const npy_intp far = steps[i][inner];
+                    now[i] = side_by_side(args[i] + done * far, number, length, far, steps[i][inner + 1], item, tiles[i]);
+                }
+            }
+            out += count * result_item;
+            loop->function(now, &count, along, loop->data);
+        }
+        int d = inner - 1;
         for (; d >= 0; d--) {
             args[0] += steps[0][d];
             args[1] += steps[1][d];
@@ -188,7 +239,6 @@ static void loop_over_lines(const EagerLoop *loop, const LoopOperand *given, cha
         if (d < 0) {
             return;
         }
-        args[2] += length * result_item;
     }
 }
 
@@ -198,7 +248,7 @@ static PyObject *by_loop(PyObject *op, PyObject *const *arrays, Py_ssize_t nin)
     PyObject *kernel = slot(op, at_kernel);
     LoopOperand given[2];
     if (find_loop == NULL || Py_TYPE(kernel) != ufunc_type || nin > 2 || ((PyUFuncObject *)kernel)->nin != nin ||
-        ((PyUFuncObject *)kernel)->nout != 1 || !loop_operand(arrays[0], &given[0]) || given[0].size > LOOP_MOST) {
+        ((PyUFuncObject *)kernel)->nout != 1 || !loop_operand(arrays[0], &given[0]) || given[0].size > LOOP_TILED_MOST) {
         return NULL;
     }
     const int type = loop_type(arrays[0], &given[0]);
@@ -206,23 +256,23 @@ static PyObject *by_loop(PyObject *op, PyObject *const *arrays, Py_ssize_t nin)
         return NULL;
     }
     const LoopOperand *whole = &given[0];
-    npy_intp dims[LOOP_AXES], steps[2][LOOP_AXES];
+    Broadcast both;
     int lines = 0;
     if (nin == 2) {
-        if (!loop_operand(arrays[1], &given[1]) || loop_type(arrays[1], &given[1]) != type || given[1].size > LOOP_MOST) {
+        if (!loop_operand(arrays[1], &given[1]) || loop_type(arrays[1], &given[1]) != type) {
             return NULL;
         }
         whole = given[1].ndim > given[0].ndim ? &given[1] : &given[0];
         const int alike = given[0].ndim == given[1].ndim && PyArray_CompareLists(given[0].dims, given[1].dims, whole->ndim);
         if (!alike && given[0].ndim && given[1].ndim) {
-            lines = slot(op, at_rounds) == Py_True ? broadcast_dims(given, dims, steps) : 0;
+            lines = slot(op, at_rounds) == Py_True && is_broadcast(given, &both);
             if (!lines) {
                 return NULL;
             }
         }
     }
-    const npy_intp size = lines ? PyArray_MultiplyList(dims, lines) : whole->size;
-    if (size < 1 || size > LOOP_MOST) {
+    const npy_intp size = lines ? PyArray_MultiplyList(both.shape, both.ndim) : whole->size;
+    if (size < 1 || size > (lines && both.dims[both.axes - 1] < LOOP_SHORT ? LOOP_TILED_MOST : LOOP_MOST)) {
         return NULL;
     }
     PyArray_Descr *dtype = PyArray_DescrFromType(type);
@@ -236,7 +286,7 @@ static PyObject *by_loop(PyObject *op, PyObject *const *arrays, Py_ssize_t nin)
     char *data = (char *)&number;
     PyObject *out = NULL;
     if (lines || whole->ndim) {
-        out = new_array(lines ? lines : whole->ndim, lines ? dims : whole->dims, loop->result);
+        out = new_array(lines ? both.ndim : whole->ndim, lines ? both.shape : whole->dims, loop->result);
         if (out == NULL) {
             return NULL;
         }
@@ -244,7 +294,7 @@ static PyObject *by_loop(PyObject *op, PyObject *const *arrays, Py_ssize_t nin)
     }
     loop_begins();
     if (lines) {
-        loop_over_lines(loop, given, data, lines, dims, steps, result_item);
+        loop_over_lines(loop, given, &both, data, item, result_item);
     }
     else {
         loop_over_line(loop, given, (int)nin, data, size, item, result_item);

@@ -27,7 +27,7 @@ def laid_out(dtype: Any) -> list[Any]:
         tame, tame[::2], tame[::-1][:6], tame.reshape(3, 4), tame.reshape(4, 3).T, tame.reshape(3, 1, 4), tame[:4],
         tame[:3].reshape(3, 1), tame[:1], tame[3], np.array(tame[3]), tame[:0], np.broadcast_to(tame[:4], (3, 4)),
         whole, whole[::3], whole[6:18].reshape(3, 4), whole[4], np.array(whole[6]), np.resize(tame, 5000),
-        np.resize(tame, (100, 2)), np.frombuffer(b"x" + tame.tobytes(), dtype, offset=1),
+        np.resize(tame, (700, 1, 3)), np.frombuffer(b"x" + tame.tobytes(), dtype, offset=1),
         tame.astype(tame.dtype.newbyteorder()),
     ]  # fmt: skip
 
