@@ -20,16 +20,15 @@ from engine.core.value import aval_of
 class Retrace:
     """Nodes in a trace of their own, with the symbols for the values that they take and make, in order.
 
-    Shapes become constants, and values whose contents, by number, are the same each time; all others placeholders.
-    `fold_limit` is the bytes of the largest constant that programs hold.
+    Shapes become constants, and values of known `contents`, by number; all others placeholders. `fold_limit` is the
+    bytes of the largest constant that programs hold.
     """
 
     def __init__(
         self, nodes: Sequence[Node], values: Sequence[Any], fold_limit: int, contents: Mapping[int, Any] | None = None
     ) -> None:
         self.trace, self._fold_limit = Trace(), fold_limit
-        known = contents or {}
-        constants = [x if isinstance(x, (tuple, int)) else known.get(k) for k, x in enumerate(values)]
+        constants = [x if isinstance(x, (tuple, int)) else (contents or {}).get(k) for k, x in enumerate(values)]
         self.symbols = [
             self.trace.placeholder(aval_of(x)) if constant is None else self.trace.operand(constant)
             for x, constant in zip(values, constants, strict=True)

@@ -61,11 +61,16 @@ static PyObject *wrapped(PyObject *array)
 /* Attributes of a tensor: one that is given some may be part of a cycle, also of one through what is recorded from now on. */
 static int set_attribute(PyObject *x, PyObject *name, PyObject *value)
 {
-    if (Py_TYPE(x) == eager_type && value != NULL && !PyObject_GC_IsTracked(x)) {
+    const int is_tensor = Py_TYPE(x) == eager_type && value != NULL, is_new = is_tensor && slot(x, at_array) == NULL;
+    if (is_tensor && !is_new && !PyObject_GC_IsTracked(x)) {
         PyObject_GC_Track(x);
         cycles_may_be = 1;
     }
-    return PyObject_GenericSetAttr(x, name, value);
+    const int bad = PyObject_GenericSetAttr(x, name, value);
+    if (is_new && slot(x, at_array) != NULL) {
+        not_collected(x);
+    }
+    return bad;
 }
 
 static int is_eager(PyObject *x)
