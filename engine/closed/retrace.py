@@ -6,7 +6,7 @@ recording. So compiled gradients and Jacobians of tapes are made.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.closed.function import ClosedFunction
@@ -20,14 +20,18 @@ from engine.core.value import aval_of
 class Retrace:
     """Nodes in a trace of their own, with the symbols for the values that they take and make, in order.
 
-    Shapes become constants, all others placeholders; `fold_limit` is the bytes of the largest constant that programs
-    hold.
+    Shapes become constants, and values of known `contents`, by number; all others placeholders. `fold_limit` is the
+    bytes of the largest constant that programs hold.
     """
 
-    def __init__(self, nodes: Sequence[Node], values: Sequence[Any], fold_limit: int) -> None:
+    def __init__(
+        self, nodes: Sequence[Node], values: Sequence[Any], fold_limit: int, contents: Mapping[int, Any] | None = None
+    ) -> None:
         self.trace, self._fold_limit = Trace(), fold_limit
+        constants = [x if isinstance(x, (tuple, int)) else (contents or {}).get(k) for k, x in enumerate(values)]
         self.symbols = [
-            self.trace.operand(x) if isinstance(x, (tuple, int)) else self.trace.placeholder(aval_of(x)) for x in values
+            self.trace.placeholder(aval_of(x)) if constant is None else self.trace.operand(constant)
+            for x, constant in zip(values, constants, strict=True)
         ]
         self.nodes = renamed(nodes, {id(x): symbol for x, symbol in zip(values, self.symbols, strict=True)})
         orders = {id(x): order_of_value(x) for x in values}

@@ -31,6 +31,8 @@ static PyObject *name_dict, *name_tapes, *name_enter, *name_snapshot, *name_spec
 static npy_intp left_from = NPY_MAX_INTP; /* elements of an operand from which on an op is left to Python; 0: each op */
 static Py_ssize_t at_array, at_kernel, at_accepted, at_multi, at_vjp, at_tracked, at_nodes, at_nondifferentiable, at_log, at_rounds;
 
+static int cycles_may_be; /* whether any tensor has been given attributes */
+
 static PyObject *slot(PyObject *object, Py_ssize_t offset)
 {
     return *(PyObject **)((char *)object + offset);
@@ -38,24 +40,37 @@ static PyObject *slot(PyObject *object, Py_ssize_t offset)
 
 /* ---- tensors and arrays ------------------------------------------------------------------------------------------ */
 
+/* Spare the collector what is part of no cycle. Recordings make so many objects that it would look at all others again and again. */
+static PyObject *not_collected(PyObject *x)
+{
+    if (x != NULL) {
+        PyObject_GC_UnTrack(x);
+    }
+    return x;
+}
+
 static PyObject *wrapped(PyObject *array)
 {
     PyObject *tensor = eager_type->tp_alloc(eager_type, 0);
     if (tensor != NULL) {
         *(PyObject **)((char *)tensor + at_array) = Py_NewRef(array);
-        /* the collector need not look at an array alone; recordings make so many that it would look at all objects again */
-        PyObject_GC_UnTrack(tensor);
     }
-    return tensor;
+    return not_collected(tensor);
 }
 
-/* Attributes of a tensor: one that is given some may be part of a cycle. */
+/* Attributes of a tensor: one that is given some may be part of a cycle, also of one through what is recorded from now on. */
 static int set_attribute(PyObject *x, PyObject *name, PyObject *value)
 {
-    if (Py_TYPE(x) == eager_type && value != NULL && !PyObject_GC_IsTracked(x)) {
+    const int is_tensor = Py_TYPE(x) == eager_type && value != NULL, is_new = is_tensor && slot(x, at_array) == NULL;
+    if (is_tensor && !is_new && !PyObject_GC_IsTracked(x)) {
         PyObject_GC_Track(x);
+        cycles_may_be = 1;
     }
-    return PyObject_GenericSetAttr(x, name, value);
+    const int bad = PyObject_GenericSetAttr(x, name, value);
+    if (is_new && slot(x, at_array) != NULL) {
+        not_collected(x);
+    }
+    return bad;
 }
 
 static int is_eager(PyObject *x)
@@ -103,9 +118,15 @@ typedef struct {
 static PyObject *tuple_of(Application *a)
 {
     if (a->tuple == NULL) {
+        int arrays_alone = !cycles_may_be;
         a->tuple = PyTuple_New(a->count);
         for (Py_ssize_t i = 0; a->tuple != NULL && i < a->count; i++) {
-            PyTuple_SET_ITEM(a->tuple, i, Py_NewRef(a->inputs[i]));
+            PyObject *x = Py_NewRef(a->inputs[i]);
+            PyTuple_SET_ITEM(a->tuple, i, x);
+            arrays_alone &= PyArray_CheckExact(x) || (Py_TYPE(x) == eager_type && !PyObject_GC_IsTracked(x));
+        }
+        if (arrays_alone) {
+            not_collected(a->tuple);
         }
     }
     return a->tuple;

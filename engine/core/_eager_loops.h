@@ -16,6 +16,9 @@
 #define LOOP_MOST 4096 /* numbers; beyond that NumPy's own call costs little, and lets other threads run */
 #define LOOP_AXES 8
 #define LOOP_LINES 64 /* so many lines of a broadcast operand are gone through one by one */
+#define LOOP_SHORT 10 /* shorter lines are laid side by side in tiles: a call for each costs more than what it computes */
+#define LOOP_TILE 512
+#define LOOP_TILED_MOST (1 << 20) /* numbers; for longer no other thread should wait */
 
 typedef struct {
     PyObject *ufunc;
@@ -90,11 +93,9 @@ static EagerLoop *loop_for(PyObject *kernel, PyArray_Descr *dtype)
 /* An operand as a loop sees it. */
 typedef struct {
     const char *data;
-    int ndim;
+    int ndim, type;
     const npy_intp *dims, *strides;
-    npy_intp size;
-    PyArray_Descr *dtype; /* borrowed, if it is an array */
-    double number;        /* of a NumPy scalar */
+    double number; /* of a NumPy scalar */
 } LoopOperand;
 
 /* Whether a loop may read an operand where it lies: a line, one number, or an array in C order. */
@@ -102,79 +103,107 @@ static int loop_operand(PyObject *x, LoopOperand *found)
 {
     if (PyArray_CheckExact(x)) {
         PyArrayObject *array = (PyArrayObject *)x;
-        found->dtype = PyArray_DESCR(array);
         found->data = PyArray_BYTES(array);
         found->ndim = PyArray_NDIM(array);
+        found->type = PyArray_TYPE(array);
         found->dims = PyArray_DIMS(array);
         found->strides = PyArray_STRIDES(array);
-        found->size = PyArray_SIZE(array);
-        return PyArray_ISBEHAVED_RO(array) && found->ndim <= LOOP_AXES &&
+        return PyArray_ISBEHAVED_RO(array) && found->ndim <= LOOP_AXES && (found->type == NPY_DOUBLE || found->type == NPY_FLOAT) &&
                (found->ndim == 1 ? found->strides[0] >= 0 : PyArray_IS_C_CONTIGUOUS(array));
     }
-    found->ndim = 0;
-    found->size = 1;
-    found->dims = found->strides = NULL;
-    found->data = (const char *)&found->number;
+    *found = (LoopOperand){(const char *)&found->number, 0, PyArray_IsScalar(x, Double) ? NPY_DOUBLE : NPY_FLOAT, NULL, NULL, 0.0};
     if (PyArray_IsScalar(x, Double) || PyArray_IsScalar(x, Float)) {
         PyArray_ScalarAsCtype(x, &found->number);
-        found->dtype = NULL;
         return 1;
     }
     return 0;
 }
 
-static int loop_type(PyObject *x, const LoopOperand *operand)
-{
-    return operand->dtype != NULL ? operand->dtype->type_num : PyArray_IsScalar(x, Double) ? NPY_DOUBLE : NPY_FLOAT;
-}
+/* The operands' common shape, and how they go through it: its last axes are one axis where they can be. */
+typedef struct {
+    int ndim, axes;
+    npy_intp shape[LOOP_AXES], dims[LOOP_AXES], steps[2][LOOP_AXES];
+} Broadcast;
 
-/* Call a loop on operands of which one has the result's shape, the others too or a single number, as NumPy would. */
-static void loop_over_line(const EagerLoop *loop, const LoopOperand *given, int nin, char *out, npy_intp size, npy_intp item, npy_intp result_item)
+/* Whether operands are broadcast together here. */
+static int is_broadcast(const LoopOperand *given, int nin, Broadcast *all)
 {
-    char *args[3];
-    npy_intp steps[3];
-    for (int i = 0; i < nin; i++) {
-        args[i] = (char *)given[i].data;
-        steps[i] = given[i].ndim == 0 ? 0 : given[i].ndim == 1 ? given[i].strides[0] : item;
-    }
-    args[nin] = out;
-    steps[nin] = result_item;
-    loop->function(args, &size, steps, loop->data);
-}
-
-/* Where two operands are broadcast together, their common shape; 0 if they are not, or not here. */
-static int broadcast_dims(const LoopOperand *given, npy_intp *dims, npy_intp (*steps)[LOOP_AXES])
-{
-    const int ndim = given[0].ndim > given[1].ndim ? given[0].ndim : given[1].ndim;
-    npy_intp lines = 1;
+    const int ndim = all->ndim = nin == 2 && given[1].ndim > given[0].ndim ? given[1].ndim : given[0].ndim;
+    npy_intp size = all->dims[0] = 1;
+    memset(all->steps, 0, sizeof all->steps);
     for (int d = 0; d < ndim; d++) {
-        dims[d] = 1;
-        for (int i = 0; i < 2; i++) {
+        all->dims[d] = 1;
+        for (int i = 0; i < nin; i++) {
             const int own = d - (ndim - given[i].ndim);
             const npy_intp n = own < 0 ? 1 : given[i].dims[own];
-            steps[i][d] = n == 1 ? 0 : given[i].strides[own];
-            if (n != 1 && dims[d] != 1 && n != dims[d]) {
+            if (n != 1 && all->dims[d] != 1 && n != all->dims[d]) {
                 return 0;
             }
-            dims[d] = n == 1 ? dims[d] : n;
+            all->dims[d] = n == 1 ? all->dims[d] : n;
+            all->steps[i][d] = n == 1 ? 0 : given[i].strides[own];
         }
-        lines *= d < ndim - 1 ? dims[d] : 1;
+        size *= all->shape[d] = all->dims[d];
     }
-    return lines >= 1 && lines <= LOOP_LINES && dims[ndim - 1] >= 1 ? ndim : 0;
+    int last = ndim > 1 ? ndim - 1 : 0;
+    npy_intp *dims = all->dims, *first = all->steps[0], *second = all->steps[1];
+    for (; last && first[last - 1] == dims[last] * first[last] && second[last - 1] == dims[last] * second[last]; last--) {
+        dims[last - 1] *= dims[last];
+        first[last - 1] = first[last];
+        second[last - 1] = second[last];
+    }
+    all->axes = last + 1;
+    const npy_intp most = last && dims[last] < LOOP_SHORT ? LOOP_TILED_MOST : LOOP_MOST;
+    return size >= 1 && size <= most && (dims[last] < LOOP_SHORT || size / dims[last] <= LOOP_LINES);
 }
 
-/* Call a loop line by line. Only for loops that give a number the same bits wherever it lies. */
-static void loop_over_lines(const EagerLoop *loop, const LoopOperand *given, char *out, int ndim, const npy_intp *dims,
-    npy_intp (*steps)[LOOP_AXES], npy_intp result_item)
+/* Some short lines of an operand: where they lie side by side, or copied into a tile. */
+static char *side_by_side(const char *lines, npy_intp number, npy_intp length, npy_intp far, npy_intp step, npy_intp item, double *tile)
 {
-    npy_intp at[LOOP_AXES] = {0}, length = dims[ndim - 1];
-    npy_intp along[3] = {steps[0][ndim - 1], steps[1][ndim - 1], result_item};
-    char *args[3] = {(char *)given[0].data, (char *)given[1].data, out};
+    if (step == item && far == length * item) {
+        return (char *)lines;
+    }
+    for (npy_intp i = 0; i < number; i++) {
+        for (npy_intp k = 0; k < length; k++) {
+            const char *from = lines + i * far + k * step;
+            if (item == 8) {
+                tile[i * length + k] = *(const double *)from;
+            }
+            else {
+                ((float *)tile)[i * length + k] = *(const float *)from;
+            }
+        }
+    }
+    return (char *)tile;
+}
+
+/* Call a loop as NumPy would, line by line if there are several; short lines tile by tile. */
+static void loop_over_lines(
+    const EagerLoop *loop, const LoopOperand *given, int nin, const Broadcast *all, char *out, npy_intp item, npy_intp result_item)
+{
+    const npy_intp *dims = all->dims, (*steps)[LOOP_AXES] = all->steps, length = dims[all->axes - 1];
+    const int tiled = length < LOOP_SHORT && all->axes > 1, inner = all->axes - 1 - tiled;
+    npy_intp at[LOOP_AXES] = {0}, along[3] = {tiled ? item : steps[0][inner], tiled ? item : steps[1][inner]};
+    const char *args[2] = {given[0].data, nin == 2 ? given[1].data : NULL};
+    double tiles[2][LOOP_TILE];
+    along[nin] = result_item;
     for (;;) {
-        char *now[3] = {args[0], args[1], args[2]};
-        npy_intp count = length;
-        loop->function(now, &count, along, loop->data);
-        int d = ndim - 2;
+        npy_intp number = dims[inner];
+        for (npy_intp done = 0; done < dims[inner]; done += number) {
+            npy_intp count = number;
+            char *now[3] = {(char *)args[0], (char *)args[1]};
+            if (tiled) {
+                number = LOOP_TILE / length < dims[inner] - done ? LOOP_TILE / length : dims[inner] - done;
+                count = number * length;
+                for (int i = 0; i < nin; i++) {
+                    const npy_intp far = steps[i][inner];
+                    now[i] = side_by_side(args[i] + done * far, number, length, far, steps[i][inner + 1], item, tiles[i]);
+                }
+            }
+            now[nin] = out;
+            out += count * result_item;
+            loop->function(now, &count, along, loop->data);
+        }
+        int d = inner - 1;
         for (; d >= 0; d--) {
             args[0] += steps[0][d];
             args[1] += steps[1][d];
@@ -188,7 +217,6 @@ static void loop_over_lines(const EagerLoop *loop, const LoopOperand *given, cha
         if (d < 0) {
             return;
         }
-        args[2] += length * result_item;
     }
 }
 
@@ -197,32 +225,19 @@ static PyObject *by_loop(PyObject *op, PyObject *const *arrays, Py_ssize_t nin)
 {
     PyObject *kernel = slot(op, at_kernel);
     LoopOperand given[2];
-    if (find_loop == NULL || Py_TYPE(kernel) != ufunc_type || nin > 2 || ((PyUFuncObject *)kernel)->nin != nin ||
-        ((PyUFuncObject *)kernel)->nout != 1 || !loop_operand(arrays[0], &given[0]) || given[0].size > LOOP_MOST) {
+    if (find_loop == NULL || Py_TYPE(kernel) != ufunc_type || nin < 1 || nin > 2 || ((PyUFuncObject *)kernel)->nin != nin ||
+        ((PyUFuncObject *)kernel)->nout != 1) {
         return NULL;
     }
-    const int type = loop_type(arrays[0], &given[0]);
-    if (type != NPY_DOUBLE && type != NPY_FLOAT) {
-        return NULL;
-    }
-    const LoopOperand *whole = &given[0];
-    npy_intp dims[LOOP_AXES], steps[2][LOOP_AXES];
-    int lines = 0;
-    if (nin == 2) {
-        if (!loop_operand(arrays[1], &given[1]) || loop_type(arrays[1], &given[1]) != type || given[1].size > LOOP_MOST) {
+    for (int i = 0; i < nin; i++) {
+        if (!loop_operand(arrays[i], &given[i]) || given[i].type != given[0].type) {
             return NULL;
         }
-        whole = given[1].ndim > given[0].ndim ? &given[1] : &given[0];
-        const int alike = given[0].ndim == given[1].ndim && PyArray_CompareLists(given[0].dims, given[1].dims, whole->ndim);
-        if (!alike && given[0].ndim && given[1].ndim) {
-            lines = slot(op, at_rounds) == Py_True ? broadcast_dims(given, dims, steps) : 0;
-            if (!lines) {
-                return NULL;
-            }
-        }
     }
-    const npy_intp size = lines ? PyArray_MultiplyList(dims, lines) : whole->size;
-    if (size < 1 || size > LOOP_MOST) {
+    const int type = given[0].type;
+    Broadcast all;
+    /* in several lines a number lies elsewhere: the loop must give it the same bits there */
+    if (!is_broadcast(given, (int)nin, &all) || (all.axes > 1 && slot(op, at_rounds) != Py_True)) {
         return NULL;
     }
     PyArray_Descr *dtype = PyArray_DescrFromType(type);
@@ -235,20 +250,15 @@ static PyObject *by_loop(PyObject *op, PyObject *const *arrays, Py_ssize_t nin)
     double number;
     char *data = (char *)&number;
     PyObject *out = NULL;
-    if (lines || whole->ndim) {
-        out = new_array(lines ? lines : whole->ndim, lines ? dims : whole->dims, loop->result);
+    if (all.ndim) {
+        out = new_array(all.ndim, all.shape, loop->result);
         if (out == NULL) {
             return NULL;
         }
         data = PyArray_BYTES((PyArrayObject *)out);
     }
     loop_begins();
-    if (lines) {
-        loop_over_lines(loop, given, data, lines, dims, steps, result_item);
-    }
-    else {
-        loop_over_line(loop, given, (int)nin, data, size, item, result_item);
-    }
+    loop_over_lines(loop, given, (int)nin, &all, data, item, result_item);
     if (loop_complains()) {
         Py_XDECREF(out);
         return NULL;

@@ -51,29 +51,24 @@ static PyObject *spec_item(PyObject *item)
                 return NULL;
             }
         }
-        return PyTuple_Pack(3, s->start, s->stop, s->step);
+        return not_collected(PyTuple_Pack(3, s->start, s->stop, s->step));
     }
     return NULL;
 }
 
 static PyObject *spec_of(PyObject *key)
 {
-    if (!PyTuple_CheckExact(key)) {
-        PyObject *item = spec_item(key);
-        PyObject *spec = item == NULL ? NULL : PyTuple_Pack(1, item);
-        Py_XDECREF(item);
-        return spec;
-    }
-    PyObject *spec = PyTuple_New(PyTuple_GET_SIZE(key));
-    for (Py_ssize_t i = 0; spec != NULL && i < PyTuple_GET_SIZE(key); i++) {
-        PyObject *item = spec_item(PyTuple_GET_ITEM(key, i));
+    const int several = PyTuple_CheckExact(key);
+    PyObject *spec = PyTuple_New(several ? PyTuple_GET_SIZE(key) : 1);
+    for (Py_ssize_t i = 0; spec != NULL && i < PyTuple_GET_SIZE(spec); i++) {
+        PyObject *item = spec_item(several ? PyTuple_GET_ITEM(key, i) : key);
         if (item == NULL) {
             Py_CLEAR(spec);
             break;
         }
         PyTuple_SET_ITEM(spec, i, item);
     }
-    return spec;
+    return not_collected(spec);
 }
 
 /* What a static index selects: as the op's kernel does it, which hands NumPy the same index. NULL if that raises: `slow` does. */

@@ -62,7 +62,7 @@ def compiled_for(
             return kept, arrays_of(structure.values, kept.captures)
     changing = key is not None and len(known) >= _VARIANTS
     # indices that change again and again follow from the data: the plan must not depend on them
-    path = Path(nodes, sources, targets, known=_nothing if changing else None)
+    path = Path(nodes, sources, targets, known=(lambda _: None) if changing else None)
     made = uncollected(make, path, options, sparsity)
     made.program  # noqa: B018 - made before it is copied
     counters["compiled"] += 1
@@ -100,7 +100,3 @@ def _renumbered(closed: ClosedFunction, path: Path, structure: Structure) -> Clo
     number: Callable[[int], int] = lambda slot: structure.slots[address(path.values[slot])]  # noqa: E731
     contents = {number(slot): array for slot, array in closed.contents.items()}
     return closed.like(captures=[number(slot) for slot in closed.captures], contents=contents)
-
-
-def _nothing(value: Any) -> None:
-    """Know nothing of contents: for plans that may not look at them."""

@@ -6,7 +6,7 @@ form is ``[target][source]``: which of its results is the block.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,8 @@ FOLD_LIMIT = TUNING.fold_plan_bytes
 class Mirror(Retrace):
     """A path in a trace of its own, numbered as the original is."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path.nodes, path.values, FOLD_LIMIT)
+    def __init__(self, path: Path, contents: Mapping[int, Any] | None = None) -> None:
+        super().__init__(path.nodes, path.values, FOLD_LIMIT, contents)
         self._original = path
         self._slots = {id(symbol): slot for slot, symbol in enumerate(self.symbols)}
         ends = [[self.symbols[slot] for slot in side] for side in (path.sources, path.targets)]
@@ -62,7 +62,7 @@ def compiled_jacobian(path: Path, options: Options, sparsity: Any) -> ClosedFunc
 
 def compiled(plan: Plan, path: Path) -> ClosedFunction:
     """The closed function for a plan, of the values on the path."""
-    mirror = Mirror(path)
+    mirror = Mirror(path, plan.used)
     with paused():
         blocks = evaluate(plan, mirror.path)
     wanted = [b for row in blocks for b in row if b is not None]
