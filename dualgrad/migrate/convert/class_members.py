@@ -86,6 +86,11 @@ class ProgramObjects:
         known = [*self.names.values(), *(x for names in self.notes.locals.values() for x in names.values())]
         return next((x for x in known if type(x).__name__ == kind), None)
 
+    def named(self, kind: str) -> str:
+        """A pattern for the names of a class and of its object."""
+        own = self.object_of(kind)
+        return "|".join([kind, snake(kind), *(re.escape(n) for n, v in self.names.items() if v is own is not None)])
+
     def argument(self, optimizer: str, kind: str, keyword: str) -> str:
         """The expression that the program gave an optimizer, if a constructor can say it; empty if not."""
         _, made = self.optimizers.get(optimizer, (None, None))
@@ -169,7 +174,8 @@ class _Owner:
         taken = {n.attr if isinstance(n, ast.Attribute) else n.name for n in every}
         renamed: dict[str, str] = {}
         for name in self.units:
-            bare = re.sub(r"_\d+$", "", name) if name.startswith(("variables_", "optimizer_")) else name
+            bare = re.sub(rf"^(run_|compute_)?({self.seen.named(self.kind)})_(?=\D)", r"\1", name)
+            bare = re.sub(r"_\d+$", "", name) if name.startswith(("variables_", "optimizer_")) else bare
             wanted = next(n for n in (bare, name, f"{name}_", f"{name}_2") if n not in taken)
             taken.add(wanted)
             renamed[name] = wanted

@@ -89,11 +89,14 @@ class Names:
         inside: Iterable[Mapping[str, Any]],
     ) -> None:  # fmt: skip
         self._made_on = made_on
-        pairs = [(name, value) for names in inside for name, value in names.items() if isinstance(value, Symbol)]
-        self._inside = {id(value): identifier(name) for name, value in reversed(pairs)}
-        owners = {id(v): v for v in namespace.values() if _is_object(v)}.values()
+        pairs = [(name, value) for names in inside for name, value in names.items()]
+        self._inside = {id(value): identifier(name) for name, value in reversed(pairs) if isinstance(value, Symbol)}
+        local = [(snake(type(v).__name__) if n == "self" else n, v) for n, v in pairs if _is_object(v)]
+        owners = {id(v): v for v in [*namespace.values(), *(v for _, v in local)] if _is_object(v)}.values()
         self._attributes = Counter([*namespace, *(key for owner in owners for key in vars(owner))])
         self._given: dict[int, str] = {}
+        self._alone: dict[int, str] = {}
+        """Of attributes, their names without that of the object."""
         self._elements: set[int] = set()
         self._whole: set[int] = set()
         self._inner: set[int] = set()
@@ -103,6 +106,8 @@ class Names:
         for name, value in namespace.items():
             if not name.startswith("__") and name not in running:
                 self._note(name, value, depth=0)
+        for name, value in local:
+            self._note(name, value, depth=1)
 
     def _note(self, name: str, value: Any, depth: int) -> None:
         if isinstance(value, (Symbol, Variable)) or hasattr(value, "control_inputs") or hasattr(value, "get_slot"):
@@ -128,6 +133,7 @@ class Names:
         elif depth < 2 and _is_object(value):
             for key, item in vars(value).items():
                 self._note(key if self._attributes[key] == 1 else f"{name}_{key}", item, depth + 1)
+                self._alone.setdefault(id(item), identifier(key))
 
     def _hold(self, name: str, values: Mapping[Any, Any]) -> None:
         """Note a list or dictionary of variables, by each of them; one that is in two of them is not held by either."""
@@ -217,9 +223,11 @@ class Names:
         sites = itertools.dropwhile(lambda site: _is_returned(*site), self._made_on.get(id(variable), ()))
         return next((_assigned_on(*site) for site in sites), None)
 
-    def tensor(self, x: Any) -> str:
-        """A name for a tensor, where it must have one."""
+    def tensor(self, x: Any, whole: bool = False) -> str:
+        """A name for a tensor, where it must have one; with that of the object that it is kept in, if it is the `whole`."""
         program_name = self.given_name(x)
+        if program_name and not whole and program_name.endswith(f"_{self._alone.get(id(x))}"):
+            return self._alone[id(x)]
         own = x.node.name.rpartition("/")[2] if hasattr(x.node, "name") else x.node.op.name
         return program_name or self.of_line(x.node) or self._inside.get(id(x)) or snake(own)
 

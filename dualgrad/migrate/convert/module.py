@@ -577,7 +577,7 @@ class Module:
             return f"run_{snake(steps[0].name.rpartition('/')[2])}"
         if len(wanted) == 1 and wanted[0].node.op is read_variable:
             return f"assign_{identifier(ast.unparse(self.variable(wanted[0].node.inputs[0]))).strip('_')}"
-        labels = [*dict.fromkeys(self.names.tensor(x) for x in wanted)]
+        labels = [*dict.fromkeys(self.names.tensor(x, whole=True) for x in wanted)]
         makers = (
             {self.names.function_of(item.outputs[0].node) for item in items if item.outputs} if run is None else set()
         )
