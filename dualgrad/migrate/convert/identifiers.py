@@ -21,6 +21,8 @@ from engine.core.trace import Symbol
 from engine.core.variable import Variable
 
 _RESERVED = frozenset({"tf", "np", "tape", "self"})
+_DEEPEST = 5
+"""Calls of the program's functions that a value is followed through."""
 
 
 def identifier(text: str) -> str:
@@ -100,6 +102,8 @@ class Names:
         self._elements: set[int] = set()
         self._whole: set[int] = set()
         self._inner: set[int] = set()
+        self.results: set[str] = set()
+        """Names that functions of the program give to what a session gave."""
         self._lists: dict[tuple[int, ...], str] = {}
         self._held: dict[int, tuple[str, dict[Any, Any]]] = {}
         running = _loop_names(namespace.get("__file__") or "")
@@ -196,18 +200,34 @@ class Names:
             body = body[-1].body
         return (where[1], where[1] >= body[-2:][0].lineno) if body else (0, False)
 
-    def note_uses(self, nodes: Iterable[Any]) -> None:
-        """Note which nodes are used by nothing but nodes of their own statement."""
-        inner: set[int] = set()
-        outer: set[int] = set()
+    def note_uses(self, nodes: Iterable[Any], handed: Iterable[tuple[Any, Any]]) -> None:
+        """Note which nodes are used by nothing but nodes of their own statement, and of what this calls.
+
+        Of the pairs that are `handed`, the one is a use of the other.
+        """
+        users: dict[int, list[Any]] = {}
         for node in nodes:
             for x in node.inputs:
-                same = self.statement_of(x.node) == self.statement_of(node)
-                (inner if same else outer).add(id(x.node))
-        self._inner |= inner - outer
+                users.setdefault(id(x.node), []).append(node)
+
+        def comes_back(node: Any, home: Any, depth: int) -> bool:
+            found = {id(u): u for u in users.get(id(node), ())}.values()
+            apart = [u for u in found if self.statement_of(u) != home]
+            away = all(self.function_of(u) not in (self.function_of(node), None) for u in apart if depth == _DEEPEST)
+            return bool(found) and (not apart or (away and depth > 0)) and (
+                all(comes_back(u, home, depth - 1) for u in apart)
+            )  # fmt: skip
+
+        self._inner |= {id(node) for node, user in handed if self.statement_of(node) == self.statement_of(user)}
+        used = {id(x.node): x.node for node in nodes for x in node.inputs}
+        self._inner |= {key for key, node in used.items() if comes_back(node, self.statement_of(node), _DEEPEST)}
 
     def variable(self, variable: Any) -> str:
-        """A name for a variable."""
+        """A name for a variable, also where a function of the program gives its own to what that holds."""
+        name = self._variable(variable)
+        return f"{name}_var" if name in self.results else name
+
+    def _variable(self, variable: Any) -> str:
         own = variable.name.rpartition(":")[0]
         unnamed = _is_unnamed(variable)
         # a place in a list says less than the name that the program gave the variable in the graph
@@ -223,13 +243,17 @@ class Names:
         sites = itertools.dropwhile(lambda site: _is_returned(*site), self._made_on.get(id(variable), ()))
         return next((_assigned_on(*site) for site in sites), None)
 
-    def tensor(self, x: Any, whole: bool = False) -> str:
-        """A name for a tensor, where it must have one; with that of the object that it is kept in, if it is the `whole`."""
+    def tensor(self, x: Any, whole: bool = False, otherwise: str = "") -> str:
+        """A name for a tensor, where it must have one.
+
+        It is the `whole` one, with the name of the object that it is kept in, or only the latter part; or another one,
+        where the program gives none.
+        """
         program_name = self.given_name(x)
         if program_name and not whole and program_name.endswith(f"_{self._alone.get(id(x))}"):
             return self._alone[id(x)]
         own = x.node.name.rpartition("/")[2] if hasattr(x.node, "name") else x.node.op.name
-        return program_name or self.of_line(x.node) or self._inside.get(id(x)) or snake(own)
+        return program_name or self.of_line(x.node) or self._inside.get(id(x)) or otherwise or snake(own)
 
 
 def _without_loops(parts: Sequence[str]) -> list[str]:
