@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,7 +18,8 @@ from dualgrad.migrate.check.scopes import Scopes
 from dualgrad.migrate.convert import printing
 from dualgrad.migrate.convert.body import Statement
 from dualgrad.migrate.convert.identifiers import snake
-from dualgrad.migrate.convert.sizes import Sizes
+from dualgrad.migrate.convert.repetition import expression
+from dualgrad.migrate.convert.sizes import Said, Sizes
 
 _FIRST = "self"
 
@@ -74,6 +76,40 @@ class ProgramObjects:
         stores = [n for n in ast.walk(start) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)]
         said = {n.attr: self._sizes.at_top(ast.Attribute(n.value, n.attr, ast.Load())) for n in stores}
         return {code.id: attribute for attribute, code in said.items() if isinstance(code, ast.Name)}
+
+    def parameters(self, start: ast.FunctionDef) -> dict[str, str]:
+        """By a name at the top of the program: the parameter of a constructor that it is given for."""
+        every = {n.id: name for name in _parameters(start) for n in [self._sizes.only_source(_argument(start, name))]
+                 if isinstance(n, ast.Name)}  # fmt: skip
+        return {name: parameter for name, parameter in every.items() if name in self.names}
+
+    def numbers(self, kind: str, start: ast.FunctionDef, here: ast.ClassDef) -> list[tuple[ast.expr, str, Any]]:
+        """The numbers that an object keeps and that built its graph: the attribute, its parameter, and the number.
+
+        Those are meant that the class read more often in the program than it does now, `here`.
+        """
+        own = next(n for n in ast.walk(self.tree) if isinstance(n, ast.ClassDef) and n.name == kind)
+        kept = vars(self.object_of(kind) or object)
+        stores = Counter(n.attr for n in ast.walk(self.tree) if _is_stored(n))
+        read, now = [Counter(n.attr for n in ast.walk(c) if _is_own(n) and isinstance(n.ctx, ast.Load))
+                     for c in (own, here)]  # fmt: skip
+        found = []
+        for line in [s for s in start.body if isinstance(s, ast.Assign) and _is_own(s.targets[0])]:
+            name = line.targets[0].attr  # type: ignore[attr-defined]
+            of = line.value.id if isinstance(line.value, ast.Name) and line.value.id in _parameters(start) else ""
+            if stores[name] == 1 and read[name] > now[name]:
+                value = kept.get(name)
+                items = value.items() if isinstance(value, dict) else ()
+                found += [(ast.Attribute(ast.Name(_FIRST), name), of, value)]
+                found += [(ast.Subscript(ast.Attribute(ast.Name(_FIRST), name), ast.Constant(k)), f"{of}[{k!r}]" * bool(of), v)
+                          for k, v in items]  # fmt: skip
+        return [row for row in found if type(row[-1]) in (int, float)]
+
+    def literals(self, kind: str) -> set[Any]:
+        """The numbers in the text of a class, but for those that its functions take by default."""
+        own = next(n for n in ast.walk(self.tree) if isinstance(n, ast.ClassDef) and n.name == kind)
+        inside = [n for f in own.body for s in getattr(f, "body", [f]) for n in ast.walk(s)]
+        return {n.value for n in inside if isinstance(n, ast.Constant) and type(n.value) in (int, float)}
 
     def constructor(self, kind: str) -> ast.FunctionDef | None:
         """The constructor of a class of which there was one object, in the program."""
@@ -137,6 +173,16 @@ class _Owner:
             self.units = {}
         self.renamed = self._named()
         self.kept = seen.kept(seen.constructor(kind))  # type: ignore[arg-type]
+        start = seen.constructor(kind)
+        assert start is not None
+        read = {n.id for n in ast.walk(self.node) if isinstance(n, ast.Name)}
+        self.given = {name: of for name, of in seen.parameters(start).items() if name not in read}
+        self.numbers, self.literals = seen.numbers(kind, start, self.node), seen.literals(kind)
+
+    def _said(self, node: ast.AST, starts: bool = False) -> list[tuple[ast.expr, str]]:
+        """The numbers of a statement that the object keeps, as attributes; as parameters where it `starts`."""
+        said = [(expression(of) if starts and of else code, number) for code, of, number in self.numbers]
+        return Said((0, 0), said, self.literals).edits(node)
 
     def _alone(self, units: dict[str, ast.stmt]) -> dict[str, ast.stmt]:
         """The part of the module that this class alone uses."""
@@ -234,6 +280,9 @@ class _Owner:
             said = self._hyperparameters(name, call)
             # the call holds nothing else that changes
             edits = [*(e for e in edits if isinstance(e[0].ctx, ast.Store)), (call, said)] if said else edits
+        else:
+            edits += [(n, self.given[n.id]) for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in self.given]
+            edits += self._said(node, starts=True)
         return _reprinted(_replaced(self.lines, edits)[node.lineno - 1 : node.end_lineno], depth)
 
     def _started(self, node: ast.AST) -> str:
@@ -260,7 +309,7 @@ class _Owner:
         own = {a.arg for a in _arguments(node)} | {n.id for n in names if not isinstance(n.ctx, ast.Load)}
         said = self.kept.keys() - own - self.renamed.keys()
         kept = [(n, f"{_FIRST}.{self.kept[n.id]}") for n in names if n.id in said]
-        lines = _replaced(self.lines, [*self._asked(node), *kept])[node.lineno - 1 : node.end_lineno]
+        lines = _replaced(self.lines, [*self._asked(node), *kept, *self._said(node)])[node.lineno - 1 : node.end_lineno]
         head = f"def {self.renamed[node.name]}({_FIRST}" + ", " * bool(_arguments(node))
         lines[0] = lines[0].replace(f"def {node.name}(", head, 1)
         return _reprinted(lines, depth)
@@ -350,6 +399,22 @@ def _parameters(node: ast.FunctionDef) -> list[str]:
     """The parameters of a method, without its object; none that it gives another value."""
     stored = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     return [a.arg for a in _arguments(node)[1:] if a.arg not in stored]
+
+
+def _argument(node: ast.FunctionDef, name: str) -> ast.expr:
+    """A name in the body of a function, that of a parameter."""
+    inside = (n for s in node.body for n in ast.walk(s) if isinstance(n, ast.Name) and n.id == name)
+    return next(inside, ast.Name(""))
+
+
+def _is_own(node: ast.AST) -> bool:
+    """Whether it is an attribute of the object."""
+    return isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == _FIRST
+
+
+def _is_stored(node: ast.AST) -> bool:
+    """Whether it is an attribute that is given a value."""
+    return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
 
 
 def _first(node: ast.FunctionDef) -> str:

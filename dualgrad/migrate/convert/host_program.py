@@ -123,12 +123,13 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
         conversion.text = conversion.text.rstrip("\n") + "\n" + rows
     for line in planner.instances.text(planner.read_attributes(), planner.label):
         conversion.text = f"{conversion.text.rstrip()}\n\n\n{line}"
-    if "Iterator" in plan.iterators.values():
-        text = iterating.CLASS.replace(*iterating.SHUFFLED) if ".shuffle(" in source else iterating.CLASS
-        conversion.text = conversion.text.replace("import tape_api as tf\n", "import tape_api as tf\n" + text, 1)
+    classes = [iterating.CLASS] if "Iterator" in plan.iterators.values() else []
+    classes = [text.replace(*iterating.SHUFFLED) if ".shuffle(" in source else text for text in classes]
     if any(monitoring.NAME in line for lines in plan.before.values() for line in lines):
+        classes.insert(0, monitoring.CLASS)
+    for text in classes:
         head, here, rest = conversion.text.partition("import tape_api as tf\n")
-        conversion.text = f"{head}{here}{monitoring.CLASS}\n\n{rest.lstrip()}"
+        conversion.text = f"{head}{here}{text.rstrip()}\n\n\n{rest.lstrip()}"
     conversion.arrays.update(arrays)
     conversion.map["from_run"] += [f"the state of a generator ({name})" for name in arrays]
     sizes = {ast.unparse(e): value for found in plan.sizes.values() for e, value in found}
