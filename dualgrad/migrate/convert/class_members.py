@@ -68,6 +68,7 @@ class ProgramObjects:
         inside: Mapping[str, Mapping[str, str]],
     ) -> None:  # fmt: skip
         self.tree, self.notes, self.names, self.optimizers = ast.parse(source), notes, names, optimizers
+        self._lines = source.split("\n")
         self.inside = inside
         self._sizes = Sizes(self.tree, Scopes(self.tree), names, lambda _: None)
 
@@ -105,11 +106,16 @@ class ProgramObjects:
                           for k, v in items]  # fmt: skip
         return [row for row in found if type(row[-1]) in (int, float)]
 
-    def literals(self, kind: str) -> set[Any]:
-        """The numbers in the text of a class, but for those that its functions take by default."""
+    def literals(self, kind: str, here: ast.ClassDef) -> set[Any]:
+        """The numbers in the text of a class that built the graph, but for those that its functions take by default."""
         own = next(n for n in ast.walk(self.tree) if isinstance(n, ast.ClassDef) and n.name == kind)
-        inside = [n for f in own.body for s in getattr(f, "body", [f]) for n in ast.walk(s)]
-        return {n.value for n in inside if isinstance(n, ast.Constant) and type(n.value) in (int, float)}
+        told, kept = [Counter(n.value for f in c.body for s in getattr(f, "body", [f]) for n in ast.walk(s)
+                              if _is_number(n)) for c in (own, here)]  # fmt: skip
+        return {number for number, count in told.items() if count > kept[number]}
+
+    def line(self, number: int) -> str:
+        """A line of the program."""
+        return self._lines[number - 1] if number else ""
 
     def constructor(self, kind: str) -> ast.FunctionDef | None:
         """The constructor of a class of which there was one object, in the program."""
@@ -177,12 +183,28 @@ class _Owner:
         assert start is not None
         read = {n.id for n in ast.walk(self.node) if isinstance(n, ast.Name)}
         self.given = {name: of for name, of in seen.parameters(start).items() if name not in read}
-        self.numbers, self.literals = seen.numbers(kind, start, self.node), seen.literals(kind)
+        self.numbers, self.literals = seen.numbers(kind, start, self.node), seen.literals(kind, self.node)
 
-    def _said(self, node: ast.AST, starts: bool = False) -> list[tuple[ast.expr, str]]:
+    def _said(self, node: ast.stmt, starts: bool = False) -> list[tuple[ast.expr, str]]:
         """The numbers of a statement that the object keeps, as attributes; as parameters where it `starts`."""
-        said = [(expression(of) if starts and of else code, number) for code, of, number in self.numbers]
-        return Said((0, 0), said, self.literals).edits(node)
+        rows = [(expression(of) if starts and of else code, number) for code, of, number in self.numbers]
+        told = _words(self.seen.line(self._origin(node)))
+        own = sorted([row for row in rows if _last(row[0]) in told], key=lambda row: told.index(_last(row[0])))
+        found: list[tuple[ast.expr, str]] = []
+        for value in {number for _, number in own}:
+            named = [ast.unparse(code) for code, number in own if number == value]
+            edits = Said((0, 0), [(ast.Name("_"), value)], {float(w) for w in told if w.isdigit()}).edits(node)
+            if len(named) in (1, len(edits)):
+                names = named * len(edits) if len(named) == 1 else named
+                found += [(n, name) for (n, _), name in zip(_in_order(edits), names, strict=True)]
+        settled = {id(n) for n, _ in found}
+        found += [pair for pair in Said((0, 0), rows, self.literals).edits(node) if id(pair[0]) not in settled]
+        return found
+
+    def _origin(self, node: ast.stmt) -> int:
+        """The line of the program that a statement comes from."""
+        texts = [*self.lines[node.lineno - 1 : node.end_lineno], *reversed(self.lines[: node.lineno - 1])]
+        return next((int(found[1]) for t in texts if (found := re.search(r"# line (\d+)", t))), 0)
 
     def _alone(self, units: dict[str, ast.stmt]) -> dict[str, ast.stmt]:
         """The part of the module that this class alone uses."""
@@ -319,14 +341,31 @@ class _Owner:
         assert self.start is not None
         first, last = self.start.body[0].lineno, self.start.end_lineno or 0
         body = own[first - self.node.lineno : last - self.node.lineno + 1]
+        self.needless = dict(self._needless_guards("\n".join([*made, *computed])))
+        gone: set[int] = set()
+        for guard in self.needless.values():
+            gone.update(range(guard.lineno - first, (guard.end_lineno or first) - first + 1))
+            while body[min(gone) - 1].lstrip().startswith("#"):  # said what the guarded statement was
+                gone.add(min(gone) - 1)
         calls = [s for s in self.start.body if any(_is_own_call(n) or (isinstance(n, ast.Name) and n.id in self.units)
                                                    for n in ast.walk(s))]  # fmt: skip
         at = (calls[0].lineno if calls else last + 1) - first
         if len(self.start.body) == 1 and isinstance(self.start.body[0], ast.Pass):
             body, at = [], 0
+        body, at = [line for i, line in enumerate(body) if i not in gone], at - sum(i < at for i in gone)
         unused = self._unused([*body, *made], [*self.lines, *computed])
         said = [f"{' ' * depth}# {unused}: as in the recorded run, in what stands below"] if unused else []
         return [*body[:at], *said, *made, *body[at:]]
+
+    def _needless_guards(self, code: str) -> Iterator[tuple[str, ast.If]]:
+        """The tests of the constructor for numbers that its class says now, by the text that stands for each."""
+        assert self.start is not None
+        said = {ast.unparse(e) for of in self.numbers for e in (of[0], expression(of[1] or "_"))}
+        for node in [n for n in self.start.body if isinstance(n, ast.If)]:
+            text, _, number = ast.unparse(node.test).partition(" != ")
+            if text in said and "for which this program was converted" in ast.unparse(node):
+                if not re.search(rf"(?<![\w.=]){re.escape(number)}(?![\w.])", re.sub("#.*", "", code)):
+                    yield text, node
 
     def _unused(self, body: Sequence[str], others: Sequence[str]) -> str:
         """The parameters of the constructor that nothing depends on any more."""
@@ -356,7 +395,8 @@ class _Owner:
             return _replaced([code], edits)[0]
 
         functions = [self._function(f, moved) for f in content["functions"]]
-        found = {**content, "functions": functions, "objects": {**content.get("objects", {}), handle: self.kind}}
+        needed = [said for said in content["from_run"] if said.partition(" = ")[0] not in self.needless]
+        found = {**content, "from_run": needed, "functions": functions, "objects": {**content.get("objects", {}), handle: self.kind}}
         for key in ("variables", "constants"):
             if key in content:
                 found[key] = {name: moved(code) for name, code in content[key].items()}
@@ -410,6 +450,24 @@ def _argument(node: ast.FunctionDef, name: str) -> ast.expr:
 def _is_own(node: ast.AST) -> bool:
     """Whether it is an attribute of the object."""
     return isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == _FIRST
+
+
+def _is_number(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+
+
+def _words(line: str) -> list[str]:
+    """The names and numbers on a line of a program."""
+    return re.findall(r"\w+", line.partition("#")[0])
+
+
+def _last(code: ast.expr) -> str:
+    """The name of an attribute or parameter, or the key of an element of it."""
+    return _words(ast.unparse(code))[-1]
+
+
+def _in_order(edits: Sequence[tuple[ast.expr, str]]) -> list[tuple[ast.expr, str]]:
+    return sorted(edits, key=lambda e: (e[0].lineno, e[0].col_offset))
 
 
 def _is_stored(node: ast.AST) -> bool:

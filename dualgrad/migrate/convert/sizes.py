@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dualgrad.migrate.check.scopes import Element, Entered, Expression, Parameter, Part, Scopes
-from dualgrad.migrate.convert.edits import COMPUTE, Place, computes, is_plain, place, plain_names
+from dualgrad.migrate.convert.edits import COMPUTE, Place, computes, extent, is_plain, place, plain_names
 from dualgrad.migrate.convert.facts import is_graphs, is_tensorflow
 from dualgrad.platform.flags import FLAGS
 
@@ -272,9 +272,9 @@ class Said:
 
     def edits(self, code: Any) -> list[tuple[ast.expr, str]]:
         """The same as texts that take the places of numbers."""
-        saying = _Saying(self)
+        saying, places = _Saying(self), {extent(n): n for n in ast.walk(code) if isinstance(n, ast.Constant)}
         saying.visit(copy.deepcopy(code))
-        return saying.edits
+        return [(places[extent(n)], text) for n, text in saying.edits]
 
     def is_whole(self) -> bool:
         """Whether all that it counts is said, and nothing is left."""
