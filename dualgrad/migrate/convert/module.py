@@ -580,14 +580,15 @@ class Module:
             return f"run_{snake(steps[0].name.rpartition('/')[2])}"
         if len(wanted) == 1 and wanted[0].node.op is read_variable:
             return f"assign_{identifier(ast.unparse(self.variable(wanted[0].node.inputs[0]))).strip('_')}"
-        labels = [*dict.fromkeys(self.names.tensor(x, whole=True) for x in wanted)]
+        computed = [x for x in wanted if x.node.op is not read_variable]
+        labels = [*dict.fromkeys(self.names.tensor(x, whole=True) for x in computed or wanted)]
         makers = (
             {self.names.function_of(item.outputs[0].node) for item in items if item.outputs} if run is None else set()
         )
         if len(labels) > 1 and len(makers) == 1 and (maker := makers.pop()) is not None:
             return maker
-        verb = "run" if all(x.node.op is read_variable for x in wanted) else "compute"
-        if len(labels) > 2 and len(bases := {plain(label) for label in labels}) == 1:
+        verb = "compute" if computed else "run"
+        if len(labels) > 1 and len(bases := {plain(label) for label in labels}) == 1:
             return f"{verb}_{bases.pop()}"
         if len(labels) > 2:
             return f"{verb}_{labels[-1] if run is None else labels[0]}_and_{len(labels) - 1}_more"
