@@ -84,34 +84,34 @@ class ProgramObjects:
                  if isinstance(n, ast.Name)}  # fmt: skip
         return {name: parameter for name, parameter in every.items() if name in self.names}
 
-    def numbers(self, kind: str, start: ast.FunctionDef, here: ast.ClassDef) -> list[tuple[ast.expr, str, Any]]:
-        """The numbers that an object keeps and that built its graph: the attribute, its parameter, and the number.
+    def numbers(self, kind: str, start: ast.FunctionDef, here: ast.ClassDef) -> list[tuple[ast.expr, ast.expr, Any]]:
+        """The numbers that an object keeps and that built its graph: what says each in methods, and in the constructor.
 
         Those are meant that the class read more often in the program than it does now, `here`.
         """
-        own = next(n for n in ast.walk(self.tree) if isinstance(n, ast.ClassDef) and n.name == kind)
-        kept = vars(self.object_of(kind) or object)
         stores = Counter(n.attr for n in ast.walk(self.tree) if _is_stored(n))
-        read, now = [Counter(n.attr for n in ast.walk(c) if _is_own(n) and isinstance(n.ctx, ast.Load))
-                     for c in (own, here)]  # fmt: skip
-        found = []
+        read, now = [Counter(n.attr for n in ast.walk(c) if _is_own(n) and not _is_stored(n))
+                     for c in (self._class(kind), here)]  # fmt: skip
+        found: list[tuple[ast.expr, ast.expr, Any]] = []
         for line in [s for s in start.body if isinstance(s, ast.Assign) and _is_own(s.targets[0])]:
-            name = line.targets[0].attr  # type: ignore[attr-defined]
-            of = line.value.id if isinstance(line.value, ast.Name) and line.value.id in _parameters(start) else ""
-            if stores[name] == 1 and read[name] > now[name]:
-                value = kept.get(name)
-                items = value.items() if isinstance(value, dict) else ()
-                found += [(ast.Attribute(ast.Name(_FIRST), name), of, value)]
-                found += [(ast.Subscript(ast.Attribute(ast.Name(_FIRST), name), ast.Constant(k)), f"{of}[{k!r}]" * bool(of), v)
-                          for k, v in items]  # fmt: skip
+            code = expression(ast.unparse(line.targets[0]))
+            of = line.value if getattr(line.value, "id", "") in _parameters(start) else code
+            if stores[code.attr] == 1 and read[code.attr] > now[code.attr]:  # type: ignore[attr-defined]
+                value = getattr(self.object_of(kind), code.attr, None)  # type: ignore[attr-defined]
+                found.append((code, of, value))
+                for key, inner in value.items() if isinstance(value, dict) else ():
+                    at = ast.Constant(key)
+                    found.append((ast.Subscript(code, at, ast.Load()), ast.Subscript(of, at, ast.Load()), inner))
         return [row for row in found if type(row[-1]) in (int, float)]
 
     def literals(self, kind: str, here: ast.ClassDef) -> set[Any]:
         """The numbers in the text of a class that built the graph, but for those that its functions take by default."""
-        own = next(n for n in ast.walk(self.tree) if isinstance(n, ast.ClassDef) and n.name == kind)
         told, kept = [Counter(n.value for f in c.body for s in getattr(f, "body", [f]) for n in ast.walk(s)
-                              if _is_number(n)) for c in (own, here)]  # fmt: skip
-        return {number for number, count in told.items() if count > kept[number]}
+                              if isinstance(n, ast.Constant)) for c in (self._class(kind), here)]  # fmt: skip
+        return {v for v, count in told.items() if type(v) in (int, float) and count > kept[v]}
+
+    def _class(self, kind: str) -> ast.ClassDef:
+        return next(n for n in ast.walk(self.tree) if isinstance(n, ast.ClassDef) and n.name == kind)
 
     def line(self, number: int) -> str:
         """A line of the program."""
@@ -187,7 +187,7 @@ class _Owner:
 
     def _said(self, node: ast.stmt, starts: bool = False) -> list[tuple[ast.expr, str]]:
         """The numbers of a statement that the object keeps, as attributes; as parameters where it `starts`."""
-        rows = [(expression(of) if starts and of else code, number) for code, of, number in self.numbers]
+        rows = [(of if starts else code, number) for code, of, number in self.numbers]
         told = _words(self.seen.line(self._origin(node)))
         own = sorted([row for row in rows if _last(row[0]) in told], key=lambda row: told.index(_last(row[0])))
         found: list[tuple[ast.expr, str]] = []
@@ -196,7 +196,8 @@ class _Owner:
             edits = Said((0, 0), [(ast.Name("_"), value)], {float(w) for w in told if w.isdigit()}).edits(node)
             if len(named) in (1, len(edits)):
                 names = named * len(edits) if len(named) == 1 else named
-                found += [(n, name) for (n, _), name in zip(_in_order(edits), names, strict=True)]
+                edits.sort(key=lambda e: (e[0].lineno, e[0].col_offset))
+                found += [(n, name) for (n, _), name in zip(edits, names, strict=True)]
         settled = {id(n) for n, _ in found}
         found += [pair for pair in Said((0, 0), rows, self.literals).edits(node) if id(pair[0]) not in settled]
         return found
@@ -360,12 +361,12 @@ class _Owner:
     def _needless_guards(self, code: str) -> Iterator[tuple[str, ast.If]]:
         """The tests of the constructor for numbers that its class says now, by the text that stands for each."""
         assert self.start is not None
-        said = {ast.unparse(e) for of in self.numbers for e in (of[0], expression(of[1] or "_"))}
+        said = {ast.unparse(e) for row in self.numbers for e in row[:2]}
         for node in [n for n in self.start.body if isinstance(n, ast.If)]:
             text, _, number = ast.unparse(node.test).partition(" != ")
-            if text in said and "for which this program was converted" in ast.unparse(node):
-                if not re.search(rf"(?<![\w.=]){re.escape(number)}(?![\w.])", re.sub("#.*", "", code)):
-                    yield text, node
+            left = re.search(rf"(?<![\w.=]){re.escape(number)}(?![\w.])", re.sub("#.*", "", code))
+            if text in said and not left and "for which this program was converted" in ast.unparse(node):
+                yield text, node
 
     def _unused(self, body: Sequence[str], others: Sequence[str]) -> str:
         """The parameters of the constructor that nothing depends on any more."""
@@ -395,8 +396,9 @@ class _Owner:
             return _replaced([code], edits)[0]
 
         functions = [self._function(f, moved) for f in content["functions"]]
-        needed = [said for said in content["from_run"] if said.partition(" = ")[0] not in self.needless]
-        found = {**content, "from_run": needed, "functions": functions, "objects": {**content.get("objects", {}), handle: self.kind}}
+        left = [said for said in content["from_run"] if said.partition(" = ")[0] not in self.needless]
+        content = {**content, "from_run": left}
+        found = {**content, "functions": functions, "objects": {**content.get("objects", {}), handle: self.kind}}
         for key in ("variables", "constants"):
             if key in content:
                 found[key] = {name: moved(code) for name, code in content[key].items()}
@@ -452,10 +454,6 @@ def _is_own(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == _FIRST
 
 
-def _is_number(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
-
-
 def _words(line: str) -> list[str]:
     """The names and numbers on a line of a program."""
     return re.findall(r"\w+", line.partition("#")[0])
@@ -464,10 +462,6 @@ def _words(line: str) -> list[str]:
 def _last(code: ast.expr) -> str:
     """The name of an attribute or parameter, or the key of an element of it."""
     return _words(ast.unparse(code))[-1]
-
-
-def _in_order(edits: Sequence[tuple[ast.expr, str]]) -> list[tuple[ast.expr, str]]:
-    return sorted(edits, key=lambda e: (e[0].lineno, e[0].col_offset))
 
 
 def _is_stored(node: ast.AST) -> bool:

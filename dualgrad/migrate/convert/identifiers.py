@@ -166,10 +166,11 @@ class Names:
         """The program's name for a list of variables."""
         return self._lists.get(tuple(map(id, variables)))
 
-    def of_line(self, node: Any) -> str | None:
-        """The name that the line which made a node assigns to, unless that is what only the line itself uses."""
+    def of_line(self, node: Any, inner: bool = False) -> str | None:
+        """The name that the line which made a node assigns to; with `inner` also where only the line itself uses it."""
         where = getattr(node, "where", None)
-        return _assigned_on(*where) if isinstance(where, tuple) and id(node) not in self._inner else None
+        told = isinstance(where, tuple) and (inner or id(node) not in self._inner)
+        return _assigned_on(*where) if told else None  # type: ignore[misc]
 
     def statement_of(self, node: Any) -> tuple[str, int] | None:
         """The file and the first line of the statement that made a node."""
@@ -253,7 +254,8 @@ class Names:
         if program_name and not whole and program_name.endswith(f"_{self._alone.get(id(x))}"):
             return self._alone[id(x)]
         own = x.node.name.rpartition("/")[2] if hasattr(x.node, "name") else x.node.op.name
-        return program_name or self.of_line(x.node) or self._inside.get(id(x)) or otherwise or snake(own)
+        found = program_name or self.of_line(x.node) or self._inside.get(id(x)) or otherwise
+        return found or self.of_line(x.node, inner=True) or snake(own)
 
 
 def _without_loops(parts: Sequence[str]) -> list[str]:

@@ -572,7 +572,7 @@ class Module:
         steps = [x for x in run.flat if not isinstance(x, Symbol)] if run is not None else []
         for step in steps:
             own = self.names.given_name(step)
-            if own is not None:
+            if own is not None and own != "optimizer":
                 return own if "train" in own or "step" in own or "update" in own else f"run_{own}"
         if any(isinstance(item, StepItem) for item in items):
             return "train_step"
