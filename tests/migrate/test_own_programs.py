@@ -20,8 +20,7 @@ class Net:
         initial = tf.ones(shape)
         return tf.Variable(initial)
     def __init__(self, sizes, lr, decay=0.25):
-        self.sizes = sizes
-        self.decay = decay
+        self.sizes = sizes; self.decay = decay
         self.x = tf.placeholder(tf.float32, [None, sizes["n_in"]]); self.y = tf.placeholder(tf.float32, [None, 1])
         first = self.weight([sizes["n_in"], sizes["n_out"]])
         self.pred = tf.tanh(tf.matmul(self.x, first))
@@ -394,7 +393,7 @@ KEPT = {
         "self.step(**fed)",
     ],
     "modules": ["for epoch in range(args.epochs):", "time.time() - start", "import data as d", "parse_args()"],
-    "scipy": ["run_minimize(", "loss_callback=self.callback", "def callback(self, loss, rate):", "from optim import"],
+    "scipy": ["run_minimize(", "loss_callback=self.callback", "def callback(self, loss, rate):", "train_op(**fed)"],
     "constrained": ["equalities=[lambda: ", "bounds={v.ref(): (0.0, 9.0)}", 'method="SLSQP"'],
     "starts": ['W = tf.Variable(rng.randn(), name="weight")', "scale = tf.constant(np.random.rand(4, 5).astype("],
     "digits": ["for i in range(3):", "mnist.train.next_batch(2)"],
