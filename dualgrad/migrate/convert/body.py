@@ -431,6 +431,7 @@ class Body:
 
     def take(self, operands: Sequence[Any]) -> int:
         """Hand what waits to the one use that comes now, as far as the order allows; return the size of it."""
+        left = len(self._pending)
         while True:
             asked = [x for x in operands if any(x is p.value for p in self._pending)]
             last = self._pending[len(self._pending) - len(asked) :]
@@ -439,9 +440,12 @@ class Body:
             if fits and total <= 2 * _SIZE:
                 break
             self._name(self._pending.pop(0))
+        is_whole = len(self._pending) == left
         for p in last:
             self._code[id(p.value)] = p.code
             self._pending.remove(p)
+        if not is_whole:
+            self.flush()
         return total
 
     def flush(self) -> None:

@@ -102,6 +102,7 @@ class Names:
         self._elements: set[int] = set()
         self._whole: set[int] = set()
         self._inner: set[int] = set()
+        self._parts: set[int] = set()
         self.results: set[str] = set()
         """Names that functions of the program give to what a session gave."""
         self._lists: dict[tuple[int, ...], str] = {}
@@ -167,9 +168,12 @@ class Names:
         return self._lists.get(tuple(map(id, variables)))
 
     def of_line(self, node: Any, inner: bool = False) -> str | None:
-        """The name that the line which made a node assigns to; with `inner` also where only the line itself uses it."""
+        """The name that the line which made a node assigns to, unless only the line itself uses it.
+
+        With `inner` also then, if gradients use it: it is a part of a formula.
+        """
         where = getattr(node, "where", None)
-        told = isinstance(where, tuple) and (inner or id(node) not in self._inner)
+        told = isinstance(where, tuple) and (id(node) in self._parts if inner else id(node) not in self._inner)
         return _assigned_on(*where) if told else None  # type: ignore[misc]
 
     def statement_of(self, node: Any) -> tuple[str, int] | None:
@@ -201,11 +205,12 @@ class Names:
             body = body[-1].body
         return (where[1], where[1] >= body[-2:][0].lineno) if body else (0, False)
 
-    def note_uses(self, nodes: Iterable[Any], handed: Iterable[tuple[Any, Any]]) -> None:
+    def note_uses(self, nodes: Iterable[Any], handed: Iterable[tuple[Any, Any]], derived: Iterable[Any]) -> None:
         """Note which nodes are used by nothing but nodes of their own statement, and of what this calls.
 
-        Of the pairs that are `handed`, the one is a use of the other.
+        Of the pairs that are `handed`, the one is a use of the other; `derived` nodes compute gradients.
         """
+        self._parts |= {id(x.node) for node in derived for x in node.inputs}
         users: dict[int, list[Any]] = {}
         for node in nodes:
             for x in node.inputs:

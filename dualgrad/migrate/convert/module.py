@@ -70,9 +70,9 @@ class Module:
         self.graph, self.capture, self.names, self.scope, self.program = graph, capture, names, scope, program
         self.items = Items(graph, capture)
         spans = [c for c in (*capture.gradients, *capture.steps) if c.graph is graph]
-        derived = {id(node) for c in spans for node in graph.nodes[c.first : c.last]}
+        derived = {id(node): node for c in spans for node in graph.nodes[c.first : c.last]}
         targets = [(y.node, graph.nodes[c.first]) for c in spans if hasattr(c, "ys") for y in c.ys if c.first < c.last]
-        names.note_uses([node for node in graph.nodes if id(node) not in derived], targets)
+        names.note_uses([node for node in graph.nodes if id(node) not in derived], targets, derived.values())
         self.top: list[Statement] = []
         self.functions: list[Function] = []
         self.customs: dict[int, Function] = {}
