@@ -42,9 +42,9 @@ def train_op(x, noise):
         y = tf.clip_by_value(tf.sigmoid(h), 1e-08, 1.0)  # line 40
         marginal_likelihood = tf.reduce_mean(tf.reduce_sum(x * tf.math.log(y) + (1.0 - x)  # line 41
                                                            * tf.math.log(1.0 - y), axis=-1))
-        mul_3 = (0.5 * tf.reduce_sum(tf.square(mu) + tf.square(sigma)  # line 42
-                                     - tf.math.log(1e-08 + tf.square(sigma)) - 1.0, axis=-1))
-        KL_divergence = tf.reduce_mean(mul_3)
+        KL_divergence = (0.5 * tf.reduce_sum(tf.square(mu) + tf.square(sigma)  # line 42
+                                             - tf.math.log(1e-08 + tf.square(sigma)) - 1.0, axis=-1))
+        KL_divergence = tf.reduce_mean(KL_divergence)
         loss = KL_divergence - marginal_likelihood  # line 43
     optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))  # line 44
     return loss, marginal_likelihood, KL_divergence

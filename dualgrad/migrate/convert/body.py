@@ -295,7 +295,7 @@ class Body:
 
     def _write_step(self, item: StepItem) -> None:
         call = item.call
-        self.take([p for g, _ in call.pairs for p in parts(g)])
+        self.take([p for g, _ in call.pairs for p in parts(g)], changes=True)
         name = self.module.optimizer(call.optimizer)
         for hyper in call.optimizer.hyperparameters:
             value = getattr(call.optimizer, hyper)
@@ -326,7 +326,7 @@ class Body:
 
     def _write_assignment(self, item: OpItem) -> None:
         handle, value = item.inputs
-        self.take([value])
+        self.take([value], changes=True)
         target = self.module.variable(handle)
         self.add(ast.Expr(ast.Call(ast.Attribute(target, "assign", ast.Load()), [self.value(value)], [])), item)
 
@@ -429,8 +429,11 @@ class Body:
 
     # ---- values ------------------------------------------------------------------------------------------------------
 
-    def take(self, operands: Sequence[Any]) -> int:
-        """Hand what waits to the one use that comes now, as far as the order allows; return the size of it."""
+    def take(self, operands: Sequence[Any], changes: bool = False) -> int:
+        """Hand what waits to the one use that comes now, as far as the order allows; return the size of it.
+
+        Where the use `changes` variables, the rest waits no longer if some of it did not wait in order.
+        """
         left = len(self._pending)
         while True:
             asked = [x for x in operands if any(x is p.value for p in self._pending)]
@@ -444,7 +447,7 @@ class Body:
         for p in last:
             self._code[id(p.value)] = p.code
             self._pending.remove(p)
-        if not is_whole:
+        if changes and not is_whole:
             self.flush()
         return total
 
