@@ -89,17 +89,17 @@ class ProgramObjects:
 
         Those are meant that the class read more often in the program than it does now, `here`.
         """
-        stores = Counter(n.attr for n in ast.walk(self.tree) if _is_stored(n))
+        stores = Counter(n.attr for n in ast.walk(self.tree) if isinstance(n, ast.Attribute) and _is_stored(n))
         read, now = [Counter(ast.unparse(n) for n in ast.walk(c) if isinstance(n, (ast.Attribute, ast.Name))
                              and isinstance(n.ctx, ast.Load)) for c in (self._class(kind), here)]  # fmt: skip
         found: list[tuple[ast.expr, ast.expr, Any]] = []
         for line in [s for s in start.body if isinstance(s, ast.Assign) and _is_own(s.targets[0])]:
-            code = expression(ast.unparse(line.targets[0]))
+            code: Any = expression(ast.unparse(line.targets[0]))
             of = line.value if getattr(line.value, "id", "") in _parameters(start) else code
-            if stores[code.attr] == 1 and any(read[text] > now[text] for text in map(ast.unparse, (code, of))):  # type: ignore[attr-defined]
-                value = getattr(self.object_of(kind), code.attr, None)  # type: ignore[attr-defined]
+            if stores[code.attr] == 1 and any(read[text] > now[text] for text in map(ast.unparse, (code, of))):
+                value = getattr(self.object_of(kind), code.attr, None)
                 found.append((code, of, value))
-                items = enumerate(value) if isinstance(value, (list, tuple)) else getattr(value, "items", tuple)()
+                items: Any = enumerate(value) if isinstance(value, (list, tuple)) else getattr(value, "items", tuple)()
                 for key, inner in items:
                     at = ast.Constant(key)
                     found.append((ast.Subscript(code, at, ast.Load()), ast.Subscript(of, at, ast.Load()), inner))
