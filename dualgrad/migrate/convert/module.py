@@ -69,10 +69,7 @@ class Module:
     ) -> None:  # fmt: skip
         self.graph, self.capture, self.names, self.scope, self.program = graph, capture, names, scope, program
         self.items = Items(graph, capture)
-        spans = [c for c in (*capture.gradients, *capture.steps) if c.graph is graph]
-        derived = {id(node): node for c in spans for node in graph.nodes[c.first : c.last]}
-        targets = [(y.node, graph.nodes[c.first]) for c in spans if hasattr(c, "ys") for y in c.ys if c.first < c.last]
-        names.note_uses([node for node in graph.nodes if id(node) not in derived], targets, derived.values())
+        self._note_uses()
         self.top: list[Statement] = []
         self.functions: list[Function] = []
         self.customs: dict[int, Function] = {}
@@ -124,6 +121,15 @@ class Module:
         self._is_saved = bool(capture.savers)
         self.named_here: set[str] = set()
         """The variables that have their names of the graph, if it is saved: a line of the program may give none."""
+
+    def _note_uses(self) -> None:
+        """Have the names know what the statements of the program use, and what gradients do."""
+        spans = [c for c in (*self.capture.gradients, *self.capture.steps) if c.graph is self.graph]
+        derived = {id(node): node for c in spans for node in self.graph.nodes[c.first : c.last]}
+        targets = [
+            (y.node, self.graph.nodes[c.first]) for c in spans if hasattr(c, "ys") for y in c.ys if c.first < c.last
+        ]
+        self.names.note_uses([node for node in self.graph.nodes if id(node) not in derived], targets, derived.values())
 
     # ---- what stands at the top --------------------------------------------------------------------------------------
 
