@@ -210,21 +210,6 @@ def test_constants_stand_at_the_top_as_the_program_has_them(tmp_path: Path) -> N
     assert "FINE, COARSE = 1, 10" in above and above.index("FINE") > above.index("import tape_api")
 
 
-def test_a_feed_that_is_named_is_given_whole(tmp_path: Path) -> None:
-    (tmp_path / "old.py").write_text("""
-import numpy as np
-import tensorflow as tf
-x, y = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.float32, [2])
-out = tf.reduce_sum(x * tf.exp(y))
-sess = tf.Session()
-for i in range(2):
-    feed = {x: np.ones(2), y: np.full(2, i)}
-    print(sess.run(out, feed_dict=feed))
-""")
-    assert dualgrad(tmp_path, "convert", "-o", "out.py", "old.py") == 0
-    assert "(**feed)" in (tmp_path / "out.py").read_text()
-
-
 def test_names_that_a_star_gives_are_known(tmp_path: Path) -> None:
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "utils.py").write_text("import numpy as np\ndef load(n):\n    return np.arange(n) * 1.0\n")

@@ -19,22 +19,32 @@ class Net:
     def weight(self, shape):
         initial = tf.ones(shape)
         return tf.Variable(initial)
-    def __init__(self, lr):
-        self.x = tf.placeholder(tf.float32, [None, 2], name="x"); self.y = tf.placeholder(tf.float32, [None, 1])
-        first = self.weight([2, 1])
+    def __init__(self, sizes, lr, decay=0.25):
+        self.sizes = sizes; self.decay = decay
+        self.x = tf.placeholder(tf.float32, [None, sizes["n_in"]]); self.y = tf.placeholder(tf.float32, [None, 1])
+        first = self.weight([sizes["n_in"], sizes["n_out"]])
         self.pred = tf.tanh(tf.matmul(self.x, first))
-        self.loss = tf.reduce_mean(tf.square(self.pred - self.y))
-        self.step = tf.train.AdamOptimizer(lr).minimize(self.loss)
+        self.gain = self.decay * self.y - tf.log(1 + self.magnitude(self.pred - self.y))
+        self.step = tf.train.AdamOptimizer(lr).minimize(-self.gain)
         self.sess = tf.Session(); self.sess.run(tf.global_variables_initializer())
+    def magnitude(self, x):
+        return tf.square(x)
+    def feed(self, X, Y):
+        return {self.x: X, self.y: Y}
     def train(self, X, Y, n):
+        fed = self.feed(X, Y)
         for it in range(n):
-            self.sess.run(self.step, {self.x: X, self.y: Y})
-            print("It: %d, Loss: %.3e" % (it, self.sess.run([self.loss, self.pred], {self.x: X, self.y: Y})[0]))
-    def predict(self, X):
-        return self.sess.run(self.pred, {self.x: X})
+            self.sess.run(self.step, fed)
+            print("It: %d, Loss: %.3e" % (it, self.sess.run([self.gain, self.pred], fed)[0].sum()))
+        pred = self.sess.run(self.pred, fed)
+        return pred
 if __name__ == "__main__":
-    r = np.random.RandomState(0); X = r.randn(8, 2); Y = r.randn(8, 1)
-    model = Net(0.1); model.train(X, Y, 3); print(model.predict(X[:2]).sum())
+    class Data:
+        n_in = 3
+        @property
+        def X(self):
+            return np.random.RandomState(0).randn(8, 3)
+    model = Net(dict(n_in=Data.n_in, n_out=4), 0.1); print(model.train(Data().X, np.ones((8, 1)), 3).sum())
 """
 }
 MODULES = {
@@ -338,7 +348,8 @@ KEPT = {
         "cost = self.train_step(x).numpy()",
         "len(average.costs)",
         "optimizer=tf.compat.v1.train.AdamOptimizer()):",
-        "# sizes and transfer: as in the recorded run",
+        "tf.random.normal([sizes[0], sizes[1]]",
+        "# transfer: as in the recorded run",
     ],
     "datasets": [
         "iterator = Iterator()",
@@ -366,19 +377,23 @@ KEPT = {
         "1, 2, True, 10, seed=1)",
         "shown = tf.constant(words, dtype=tf.int32)",
     ],
-    # the class holds its weights, and what its constructor is given is used
+    # the class holds its weights, what its constructor is given is used, and other classes stand alone
     "class": [
+        'tf.ones([sizes["n_in"], sizes["n_out"]])',
+        "return self.decay * y - tf.math.log(1.0 + tf.square(pred - y))",
+        "loss = -self.compute_gain(",
+        'self.compute_pred(fed["x"])',
+        "\nclass Data:",
         "for it in range(n):",
         '"It: %d, Loss: %.3e"',
         "AdamOptimizer(learning_rate=lr)",
-        "import numpy as np",
         # what a method only makes and returns has the name that it gets where it is called
         "self.first = tf.Variable(",
         "def step(self, x, y):",
-        "self.step(X, Y)",
+        "self.step(**fed)",
     ],
     "modules": ["for epoch in range(args.epochs):", "time.time() - start", "import data as d", "parse_args()"],
-    "scipy": ["run_minimize(", "loss_callback=self.callback", "def callback(self, loss, rate):", "from optim import"],
+    "scipy": ["run_minimize(", "loss_callback=self.callback", "def callback(self, loss, rate):", "train_op(**fed)"],
     "constrained": ["equalities=[lambda: ", "bounds={v.ref(): (0.0, 9.0)}", 'method="SLSQP"'],
     "starts": ['W = tf.Variable(rng.randn(), name="weight")', "scale = tf.constant(np.random.rand(4, 5).astype("],
     "digits": ["for i in range(3):", "mnist.train.next_batch(2)"],

@@ -15,7 +15,7 @@ def compute_pred(x):
     return tf.nn.softmax(tf.matmul(x, W) + b)
 
 
-def run_optimizer(x, y):
+def train_step(x, y):
     x, y = [tf.convert_to_tensor(x, tf.float32) for x in (x, y)]
     with tf.GradientTape() as tape:
         cost = tf.reduce_mean(-tf.reduce_sum(y * tf.math.log(compute_pred(x)), axis=-1))  # line 45
@@ -63,7 +63,7 @@ if __name__ == "__main__":
         total_batch = int(train.num_examples / batch_size)
         for i in range(total_batch):
             batch_xs, batch_ys = train.next_batch(batch_size)
-            c = run_optimizer(batch_xs, batch_ys).numpy()
+            c = train_step(batch_xs, batch_ys).numpy()
             avg_cost += c / total_batch
         if (epoch + 1) % display_step == 0:
             print("Epoch:", "%04d" % (epoch + 1), "cost=", "{:.4f}".format(avg_cost))

@@ -57,8 +57,7 @@ def train_step(content_features, gram1, gram2):
     with tf.GradientTape() as tape:
         content_loss, style_loss = compute_content_loss_and_style_loss(content_features, gram1, gram2)
         tv_loss = compute_tv_loss()
-        add_2 = content_loss + STYLE_WEIGHT * style_loss  # line 45
-        loss = add_2 + TV_WEIGHT * tv_loss
+        loss = content_loss + STYLE_WEIGHT * style_loss + TV_WEIGHT * tv_loss  # line 45
     optimizer.apply_gradients([(tape.gradient(loss, image), image)])  # line 46
 
 

@@ -37,10 +37,10 @@ def train_op(input_x, input_y):
         scores = tf.compat.v1.nn.xw_plus_b(h_pool_flat, output_W, output_b)  # line 45
         predictions = tf.argmax(scores, axis=-1)  # line 46
         losses = tf.nn.softmax_cross_entropy_with_logits(tf.stop_gradient(input_y), scores)  # line 49
-        cnn_loss = tf.reduce_mean(losses) + 0.01 * l2_loss  # line 50
+        loss = tf.reduce_mean(losses) + 0.01 * l2_loss  # line 50
     correct_predictions = tf.equal(predictions, tf.argmax(input_y, axis=-1))  # line 53
-    optimizer.apply_gradients(zip(tape.gradient(cnn_loss, variables), variables), global_step=global_step)  # line 73
-    return global_step.read_value(), cnn_loss, tf.reduce_mean(tf.cast(correct_predictions, tf.float32))
+    optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables), global_step=global_step)  # line 73
+    return global_step.read_value(), loss, tf.reduce_mean(tf.cast(correct_predictions, tf.float32))
 
 
 def batch_iter(x, y, batch_size, num_epochs):

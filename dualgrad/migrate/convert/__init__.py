@@ -206,6 +206,7 @@ def convert(
     scope.taken.update({"tf", "np", "ARRAYS", "not_converted", "minimize", "Iterator", "Checkpoints"}, summaries.NAMES)
     scope.taken.update(["dict", "enumerate", "iter", "next", "range", "vars", "zip"])
     scope.taken.update(_kept_names(capture, program))
+    names.results = _names_of_results(capture, program)
     scope.taken.update(*[one.names() for one in (said or {}).values()])
     graphs = list({id(run.graph): run.graph for run in capture.runs.values()}.values())
     modules = [Module(graph, capture, names, scope, program, origins, said) for graph in graphs]
@@ -261,6 +262,14 @@ def _kept_names(capture: Capture, program: Path) -> set[str]:
         n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)
     }
     return found | ({n.id for n in used} & vars(builtins).keys() - own)
+
+
+def _names_of_results(capture: Capture, program: Path) -> set[str]:
+    """The names that functions of the program give to what a session gave."""
+    lines = {line for run in capture.runs.values() for file, line in run.within if Path(file) == program}
+    inside = [n for f in ast.walk(ast.parse(program.read_bytes())) if isinstance(f, ast.FunctionDef)
+              for n in ast.walk(f) if isinstance(n, ast.Assign) and n.lineno in lines]  # fmt: skip
+    return {n.id for node in inside for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
 
 
 def _savers(

@@ -298,14 +298,14 @@ _SAYS_NOTHING = frozenset({"op", "ph", "placeholder", "tf"})
 
 
 def common(names: Sequence[str]) -> str:
-    """A name for what has several names: what these begin or end with."""
+    """A name for what has several names: what these end with, or begin with."""
     bases = [plain(n) for n in names]
     if len(set(bases)) == 1:
         return bases[0]
     words = [[w for w in b.split("_") if w not in _SAYS_NOTHING] or [b] for b in bases]
-    for size in range(min(map(len, words)), 0, -1):
-        for part in (slice(-size, None), slice(size)):
-            shared = {tuple(w[part]) for w in words}
-            if len(shared) == 1 and not words[0][part][0][:1].isdigit():
-                return "_".join(words[0][part]).strip("_") or "x"
+    sizes = range(min(map(len, words)), 0, -1)
+    for part in [*(slice(-size, None) for size in sizes), *map(slice, sizes)]:
+        shared = {tuple(w[part]) for w in words}
+        if len(shared) == 1 and not words[0][part][0][:1].isdigit():
+            return "_".join(words[0][part]).strip("_") or "x"
     return bases[-1]

@@ -58,7 +58,7 @@ class Statement:
     node: Any = None
 
 
-@dataclass
+@dataclass(eq=False)
 class _Pending:
     """An expression that waits for its only use."""
 
@@ -295,7 +295,7 @@ class Body:
 
     def _write_step(self, item: StepItem) -> None:
         call = item.call
-        self.take([p for g, _ in call.pairs for p in parts(g)])
+        self.take([p for g, _ in call.pairs for p in parts(g)], changes=True)
         name = self.module.optimizer(call.optimizer)
         for hyper in call.optimizer.hyperparameters:
             value = getattr(call.optimizer, hyper)
@@ -326,7 +326,7 @@ class Body:
 
     def _write_assignment(self, item: OpItem) -> None:
         handle, value = item.inputs
-        self.take([value])
+        self.take([value], changes=True)
         target = self.module.variable(handle)
         self.add(ast.Expr(ast.Call(ast.Attribute(target, "assign", ast.Load()), [self.value(value)], [])), item)
 
@@ -429,32 +429,41 @@ class Body:
 
     # ---- values ------------------------------------------------------------------------------------------------------
 
-    def take(self, operands: Sequence[Any]) -> int:
-        """Hand what waits to the one use that comes now, as far as the order allows; return the size of it."""
-        waiting = [p.value for p in self._pending]
-        asked = [x for x in operands if any(x is w for w in waiting)]
-        if not asked:
-            return 0
-        tail = waiting[len(waiting) - len(asked) :]
-        fits = all(a is b for a, b in zip(asked, tail, strict=True))
-        total = sum(p.size for p in self._pending[len(waiting) - len(asked) :])
-        if not fits or total > 2 * _SIZE:
-            self.flush()
-            return 0
-        for p in self._pending[len(waiting) - len(asked) :]:
+    def take(self, operands: Sequence[Any], changes: bool = False) -> int:
+        """Hand what waits to the one use that comes now, as far as the order allows; return the size of it.
+
+        Where the use `changes` variables, the rest waits no longer if some of it did not wait in order.
+        """
+        left = len(self._pending)
+        while True:
+            asked = [x for x in operands if any(x is p.value for p in self._pending)]
+            last = self._pending[len(self._pending) - len(asked) :]
+            fits = all(a is p.value for a, p in zip(asked, last, strict=True))
+            total = sum(p.size for p in last)
+            if fits and total <= 2 * _SIZE:
+                break
+            self._name(self._pending.pop(0))
+        is_whole = len(self._pending) == left
+        for p in last:
             self._code[id(p.value)] = p.code
-        del self._pending[len(waiting) - len(asked) :]
+            self._pending.remove(p)
+        if changes and not is_whole:
+            self.flush()
         return total
 
     def flush(self) -> None:
         """Give what waits for its use a name, and write it down."""
-        pending, self._pending = self._pending, []
-        for p in pending:
-            self.let(p.value, p.code, p.item)
+        while self._pending:
+            self._name(self._pending.pop(0))
+
+    def _name(self, waiting: _Pending) -> None:
+        self.let(waiting.value, waiting.code, waiting.item)
 
     def let(self, x: Any, value: ast.expr, item: Item) -> None:
         """Give a tensor a name."""
-        name = self.scope.free(self.module.names.tensor(x))
+        users = self._uses.get(id(x), ())
+        is_target = any(isinstance(u, GradientItem) and any(x is y for y in u.call.ys) for u in users)
+        name = self.scope.free(self.module.names.tensor(x, otherwise="loss" * is_target))
         self.add(ast.Assign([ast.Name(name, ast.Store())], value), item)
         self._code[id(x)] = ast.Name(name)
 

@@ -36,7 +36,7 @@ def called(cst: Any, found: Replaced, call: Any) -> Any:
         for a in call.args
         if a.keyword is not None and a.keyword.value in _CALLBACKS
     ]
-    if found.named is None:
+    if found.named is None or found.fed:
         elements = [e.value for e in fed.elements] if isinstance(fed, cst.Dict) else []
         values = [elements[x] if isinstance(x, int) else cst.parse_expression(x) for x in found.fed]
         taken = function.get("taken", ())

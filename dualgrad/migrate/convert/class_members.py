@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,7 +18,8 @@ from dualgrad.migrate.check.scopes import Scopes
 from dualgrad.migrate.convert import printing
 from dualgrad.migrate.convert.body import Statement
 from dualgrad.migrate.convert.identifiers import snake
-from dualgrad.migrate.convert.sizes import Sizes
+from dualgrad.migrate.convert.repetition import expression
+from dualgrad.migrate.convert.sizes import Said, Sizes
 
 _FIRST = "self"
 
@@ -66,6 +68,7 @@ class ProgramObjects:
         inside: Mapping[str, Mapping[str, str]],
     ) -> None:  # fmt: skip
         self.tree, self.notes, self.names, self.optimizers = ast.parse(source), notes, names, optimizers
+        self._lines = source.split("\n")
         self.inside = inside
         self._sizes = Sizes(self.tree, Scopes(self.tree), names, lambda _: None)
 
@@ -74,6 +77,46 @@ class ProgramObjects:
         stores = [n for n in ast.walk(start) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)]
         said = {n.attr: self._sizes.at_top(ast.Attribute(n.value, n.attr, ast.Load())) for n in stores}
         return {code.id: attribute for attribute, code in said.items() if isinstance(code, ast.Name)}
+
+    def parameters(self, start: ast.FunctionDef) -> dict[str, str]:
+        """By a name at the top of the program: the parameter of a constructor that it is given for."""
+        every = {n.id: name for name in _parameters(start) for n in [self._sizes.only_source(_argument(start, name))]
+                 if isinstance(n, ast.Name)}  # fmt: skip
+        return {name: parameter for name, parameter in every.items() if name in self.names}
+
+    def numbers(self, kind: str, start: ast.FunctionDef, here: ast.ClassDef) -> list[tuple[ast.expr, ast.expr, Any]]:
+        """The numbers that an object keeps and that built its graph: what says each in methods, and in the constructor.
+
+        Those are meant that the class read more often in the program than it does now, `here`.
+        """
+        stores = Counter(n.attr for n in ast.walk(self.tree) if isinstance(n, ast.Attribute) and _is_stored(n))
+        read, now = [Counter(ast.unparse(n) for n in ast.walk(c) if isinstance(n, (ast.Attribute, ast.Name))
+                             and isinstance(n.ctx, ast.Load)) for c in (self._class(kind), here)]  # fmt: skip
+        found: list[tuple[ast.expr, ast.expr, Any]] = []
+        for line in [s for s in start.body if isinstance(s, ast.Assign) and _is_own(s.targets[0])]:
+            code: Any = expression(ast.unparse(line.targets[0]))
+            of = line.value if getattr(line.value, "id", "") in _parameters(start) else code
+            if stores[code.attr] == 1 and any(read[text] > now[text] for text in map(ast.unparse, (code, of))):
+                value = getattr(self.object_of(kind), code.attr, None)
+                found.append((code, of, value))
+                items: Any = enumerate(value) if isinstance(value, (list, tuple)) else getattr(value, "items", tuple)()
+                for key, inner in items:
+                    at = ast.Constant(key)
+                    found.append((ast.Subscript(code, at, ast.Load()), ast.Subscript(of, at, ast.Load()), inner))
+        return [row for row in found if type(row[-1]) in (int, float)]
+
+    def literals(self, kind: str, here: ast.ClassDef) -> set[Any]:
+        """The numbers in the text of a class that built the graph, but for those that its functions take by default."""
+        told, kept = [Counter(n.value for f in c.body for s in getattr(f, "body", [f]) for n in ast.walk(s)
+                              if isinstance(n, ast.Constant)) for c in (self._class(kind), here)]  # fmt: skip
+        return {v for v, count in told.items() if type(v) in (int, float) and count > kept[v]}
+
+    def _class(self, kind: str) -> ast.ClassDef:
+        return next(n for n in ast.walk(self.tree) if isinstance(n, ast.ClassDef) and n.name == kind)
+
+    def line(self, number: int) -> str:
+        """A line of the program."""
+        return self._lines[number - 1] if number else ""
 
     def constructor(self, kind: str) -> ast.FunctionDef | None:
         """The constructor of a class of which there was one object, in the program."""
@@ -85,6 +128,11 @@ class ProgramObjects:
         """The only object of a class; None if there is none."""
         known = [*self.names.values(), *(x for names in self.notes.locals.values() for x in names.values())]
         return next((x for x in known if type(x).__name__ == kind), None)
+
+    def named(self, kind: str) -> str:
+        """A pattern for the names of a class and of its object."""
+        own = self.object_of(kind)
+        return "|".join([kind, snake(kind), *(re.escape(n) for n, v in self.names.items() if v is own is not None)])
 
     def argument(self, optimizer: str, kind: str, keyword: str) -> str:
         """The expression that the program gave an optimizer, if a constructor can say it; empty if not."""
@@ -132,6 +180,33 @@ class _Owner:
             self.units = {}
         self.renamed = self._named()
         self.kept = seen.kept(seen.constructor(kind))  # type: ignore[arg-type]
+        start = seen.constructor(kind)
+        assert start is not None
+        read = {n.id for n in ast.walk(self.node) if isinstance(n, ast.Name)}
+        self.given = {name: of for name, of in seen.parameters(start).items() if name not in read}
+        self.numbers, self.literals = seen.numbers(kind, start, self.node), seen.literals(kind, self.node)
+
+    def _said(self, node: ast.stmt, starts: bool = False) -> list[tuple[ast.expr, str]]:
+        """The numbers of a statement that the object keeps, as attributes; as parameters where it `starts`."""
+        rows = [(of if starts else code, number) for code, of, number in self.numbers]
+        told = _words(self.seen.line(self._origin(node)))
+        own = sorted([row for row in rows if _last(row[0]) in told], key=lambda row: told.index(_last(row[0])))
+        found: list[tuple[ast.expr, str]] = []
+        for value in {number for _, number in own}:
+            named = [ast.unparse(code) for code, number in own if number == value]
+            edits = Said((0, 0), [(ast.Name("_"), value)], {float(w) for w in told if w.isdigit()}).edits(node)
+            if len(named) in (1, len(edits)):
+                names = named * len(edits) if len(named) == 1 else named
+                edits.sort(key=lambda e: (e[0].lineno, e[0].col_offset))
+                found += [(n, name) for (n, _), name in zip(edits, names, strict=True)]
+        settled = {id(n) for n, _ in found}
+        found += [pair for pair in Said((0, 0), rows, self.literals).edits(node) if id(pair[0]) not in settled]
+        return found
+
+    def _origin(self, node: ast.stmt) -> int:
+        """The line of the program that a statement comes from."""
+        texts = [*self.lines[node.lineno - 1 : node.end_lineno], *reversed(self.lines[: node.lineno - 1])]
+        return next((int(found[1]) for t in texts if (found := re.search(r"# line (\d+)", t))), 0)
 
     def _alone(self, units: dict[str, ast.stmt]) -> dict[str, ast.stmt]:
         """The part of the module that this class alone uses."""
@@ -169,7 +244,8 @@ class _Owner:
         taken = {n.attr if isinstance(n, ast.Attribute) else n.name for n in every}
         renamed: dict[str, str] = {}
         for name in self.units:
-            bare = re.sub(r"_\d+$", "", name) if name.startswith(("variables_", "optimizer_")) else name
+            bare = re.sub(rf"^(run_|compute_)?({self.seen.named(self.kind)})_(?=\D)", r"\1", name)
+            bare = re.sub(r"_\d+$", "", name) if name.startswith(("variables_", "optimizer_")) else bare
             wanted = next(n for n in (bare, name, f"{name}_", f"{name}_2") if n not in taken)
             taken.add(wanted)
             renamed[name] = wanted
@@ -228,6 +304,9 @@ class _Owner:
             said = self._hyperparameters(name, call)
             # the call holds nothing else that changes
             edits = [*(e for e in edits if isinstance(e[0].ctx, ast.Store)), (call, said)] if said else edits
+        else:
+            edits += [(n, self.given[n.id]) for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in self.given]
+            edits += self._said(node, starts=True)
         return _reprinted(_replaced(self.lines, edits)[node.lineno - 1 : node.end_lineno], depth)
 
     def _started(self, node: ast.AST) -> str:
@@ -254,7 +333,7 @@ class _Owner:
         own = {a.arg for a in _arguments(node)} | {n.id for n in names if not isinstance(n.ctx, ast.Load)}
         said = self.kept.keys() - own - self.renamed.keys()
         kept = [(n, f"{_FIRST}.{self.kept[n.id]}") for n in names if n.id in said]
-        lines = _replaced(self.lines, [*self._asked(node), *kept])[node.lineno - 1 : node.end_lineno]
+        lines = _replaced(self.lines, [*self._asked(node), *kept, *self._said(node)])[node.lineno - 1 : node.end_lineno]
         head = f"def {self.renamed[node.name]}({_FIRST}" + ", " * bool(_arguments(node))
         lines[0] = lines[0].replace(f"def {node.name}(", head, 1)
         return _reprinted(lines, depth)
@@ -264,14 +343,31 @@ class _Owner:
         assert self.start is not None
         first, last = self.start.body[0].lineno, self.start.end_lineno or 0
         body = own[first - self.node.lineno : last - self.node.lineno + 1]
+        self.needless = dict(self._needless_guards("\n".join([*made, *computed])))
+        gone: set[int] = set()
+        for guard in self.needless.values():
+            gone.update(range(guard.lineno - first, (guard.end_lineno or first) - first + 1))
+            while body[min(gone) - 1].lstrip().startswith("#"):  # said what the guarded statement was
+                gone.add(min(gone) - 1)
         calls = [s for s in self.start.body if any(_is_own_call(n) or (isinstance(n, ast.Name) and n.id in self.units)
                                                    for n in ast.walk(s))]  # fmt: skip
         at = (calls[0].lineno if calls else last + 1) - first
         if len(self.start.body) == 1 and isinstance(self.start.body[0], ast.Pass):
             body, at = [], 0
+        body, at = [line for i, line in enumerate(body) if i not in gone], at - sum(i < at for i in gone)
         unused = self._unused([*body, *made], [*self.lines, *computed])
         said = [f"{' ' * depth}# {unused}: as in the recorded run, in what stands below"] if unused else []
         return [*body[:at], *said, *made, *body[at:]]
+
+    def _needless_guards(self, code: str) -> Iterator[tuple[str, ast.If]]:
+        """The tests of the constructor for numbers that its class says now, by the text that stands for each."""
+        assert self.start is not None
+        said = {ast.unparse(e) for row in self.numbers for e in row[:2]}
+        for node in [n for n in self.start.body if isinstance(n, ast.If)]:
+            text, _, number = ast.unparse(node.test).partition(" != ")
+            left = re.search(rf"(?<![\w.=]){re.escape(number)}(?![\w.])", re.sub("#.*", "", code))
+            if text in said and not left and "for which this program was converted" in ast.unparse(node):
+                yield text, node
 
     def _unused(self, body: Sequence[str], others: Sequence[str]) -> str:
         """The parameters of the constructor that nothing depends on any more."""
@@ -301,6 +397,8 @@ class _Owner:
             return _replaced([code], edits)[0]
 
         functions = [self._function(f, moved) for f in content["functions"]]
+        left = [said for said in content["from_run"] if said.partition(" = ")[0] not in self.needless]
+        content = {**content, "from_run": left}
         found = {**content, "functions": functions, "objects": {**content.get("objects", {}), handle: self.kind}}
         for key in ("variables", "constants"):
             if key in content:
@@ -344,6 +442,32 @@ def _parameters(node: ast.FunctionDef) -> list[str]:
     """The parameters of a method, without its object; none that it gives another value."""
     stored = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     return [a.arg for a in _arguments(node)[1:] if a.arg not in stored]
+
+
+def _argument(node: ast.FunctionDef, name: str) -> ast.expr:
+    """A name in the body of a function, that of a parameter."""
+    inside = (n for s in node.body for n in ast.walk(s) if isinstance(n, ast.Name) and n.id == name)
+    return next(inside, ast.Name(""))
+
+
+def _is_own(node: ast.AST) -> bool:
+    """Whether it is an attribute of the object."""
+    return isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == _FIRST
+
+
+def _words(line: str) -> list[str]:
+    """The names and numbers on a line of a program."""
+    return re.findall(r"\w+", line.partition("#")[0])
+
+
+def _last(code: ast.expr) -> str:
+    """The name of an attribute or parameter, or the key of an element of it."""
+    return _words(ast.unparse(code))[-1]
+
+
+def _is_stored(node: ast.AST) -> bool:
+    """Whether it is an attribute that is given a value."""
+    return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
 
 
 def _first(node: ast.FunctionDef) -> str:

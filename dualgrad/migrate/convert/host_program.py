@@ -40,6 +40,8 @@ LOADED = """
 ARRAYS = dict(np.load(__file__.removesuffix(".py") + ".npz"))
 """
 """Lines that make the arrays beside a converted module known to it."""
+_MARKS = re.compile(r"classmethod|property|staticmethod|\w+\.(?:deleter|getter|setter)")
+"""Decorators that need nothing of the program."""
 LIMIT = 600
 """How many seconds the new program may take when it is tried."""
 
@@ -121,12 +123,13 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
         conversion.text = conversion.text.rstrip("\n") + "\n" + rows
     for line in planner.instances.text(planner.read_attributes(), planner.label):
         conversion.text = f"{conversion.text.rstrip()}\n\n\n{line}"
-    if "Iterator" in plan.iterators.values():
-        text = iterating.CLASS.replace(*iterating.SHUFFLED) if ".shuffle(" in source else iterating.CLASS
-        conversion.text = conversion.text.replace("import tape_api as tf\n", "import tape_api as tf\n" + text, 1)
+    classes = [iterating.CLASS] if "Iterator" in plan.iterators.values() else []
+    classes = [text.replace(*iterating.SHUFFLED) if ".shuffle(" in source else text for text in classes]
     if any(monitoring.NAME in line for lines in plan.before.values() for line in lines):
+        classes.insert(0, monitoring.CLASS)
+    for text in classes:
         head, here, rest = conversion.text.partition("import tape_api as tf\n")
-        conversion.text = f"{head}{here}{monitoring.CLASS}\n\n{rest.lstrip()}"
+        conversion.text = f"{head}{here}{text.rstrip()}\n\n\n{rest.lstrip()}"
     conversion.arrays.update(arrays)
     conversion.map["from_run"] += [f"the state of a generator ({name})" for name in arrays]
     sizes = {ast.unparse(e): value for found in plan.sizes.values() for e, value in found}
@@ -173,6 +176,7 @@ def _joined(
         default_indent=edited.default_indent,
     ).code
     plain = [line for line in first.leading_lines if line.comment is not None]
+    others = [line.with_changes(leading_lines=_closer(line.leading_lines)) for line in others]
     block = guard.body.with_changes(body=[first.with_changes(leading_lines=plain), *others])
     main = cst.Module(body=[guard.with_changes(body=block)], default_indent=edited.default_indent).code
     apart = "\n\n\n" if defined.strip() else "\n\n"
@@ -212,18 +216,22 @@ def _stands_alone(cst: Any, line: Any) -> bool:
             for d, text in zip(defaults, texts, strict=True)
         )
         noted = [p.annotation for p in every if p.annotation is not None]
-        return known and not line.decorators and not noted and line.returns is None
+        marks = [cst.Module(body=[]).code_for_node(d.decorator) for d in line.decorators]
+        return known and not noted and line.returns is None and all(map(_MARKS.fullmatch, marks))
     if isinstance(line, cst.ClassDef):
         bases = all(is_name(cst, b.value, "object") for b in line.bases)
         inside = line.body.body if isinstance(line.body, cst.IndentedBlock) else ()
-        text = [
-            s for s in inside if isinstance(s, cst.SimpleStatementLine) and isinstance(s.body[0], (cst.Expr, cst.Pass))
-        ]
-        rest = [s for s in inside if s not in text]
+        rest = [s for s in inside if not (isinstance(s, cst.SimpleStatementLine) and _reads_nothing(cst, s))]
         return bases and not line.keywords and not line.decorators and all(_stands_alone(cst, s) for s in rest)
     small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
     named = small.value if isinstance(small, cst.Assign) else None
     return isinstance(named, cst.Lambda) and all(p.default is None for p in named.params.params)
+
+
+def _reads_nothing(cst: Any, line: Any) -> bool:
+    """Whether a statement uses no name: a text, or an attribute of a class that is a plain value."""
+    code = ast.parse(cst.Module(body=[line]).code)
+    return not any(isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) for n in ast.walk(code))
 
 
 def _constants(cst: Any, body: Sequence[Any], wanted: set[str], begins: bool) -> list[Any]:
@@ -257,6 +265,11 @@ def _spaced(cst: Any, lines: Sequence[Any]) -> Iterator[Any]:
 def _apart(cst: Any, line: Any) -> list[Any]:
     """Two empty lines, and the comments above a definition."""
     return [cst.EmptyLine(indent=False), cst.EmptyLine(indent=False), *[c for c in line.leading_lines if c.comment]]
+
+
+def _closer(lines: Sequence[Any]) -> list[Any]:
+    """Lines above an indented statement, of which no two that follow each other are empty."""
+    return [line for i, line in enumerate(lines) if line.comment or not i or lines[i - 1].comment]
 
 
 def _ordered(lines: set[str]) -> str:

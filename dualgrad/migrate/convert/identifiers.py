@@ -21,6 +21,8 @@ from engine.core.trace import Symbol
 from engine.core.variable import Variable
 
 _RESERVED = frozenset({"tf", "np", "tape", "self"})
+_DEEPEST = 5
+"""Calls of the program's functions that a value is followed through."""
 
 
 def identifier(text: str) -> str:
@@ -89,20 +91,28 @@ class Names:
         inside: Iterable[Mapping[str, Any]],
     ) -> None:  # fmt: skip
         self._made_on = made_on
-        pairs = [(name, value) for names in inside for name, value in names.items() if isinstance(value, Symbol)]
-        self._inside = {id(value): identifier(name) for name, value in reversed(pairs)}
-        owners = {id(v): v for v in namespace.values() if _is_object(v)}.values()
+        pairs = [(name, value) for names in inside for name, value in names.items()]
+        self._inside = {id(value): identifier(name) for name, value in reversed(pairs) if isinstance(value, Symbol)}
+        local = [(snake(type(v).__name__) if n == "self" else n, v) for n, v in pairs if _is_object(v)]
+        owners = {id(v): v for v in [*namespace.values(), *(v for _, v in local)] if _is_object(v)}.values()
         self._attributes = Counter([*namespace, *(key for owner in owners for key in vars(owner))])
         self._given: dict[int, str] = {}
+        self._alone: dict[int, str] = {}
+        """Of attributes, their names without that of the object."""
         self._elements: set[int] = set()
         self._whole: set[int] = set()
         self._inner: set[int] = set()
+        self._parts: set[int] = set()
+        self.results: set[str] = set()
+        """Names that functions of the program give to what a session gave."""
         self._lists: dict[tuple[int, ...], str] = {}
         self._held: dict[int, tuple[str, dict[Any, Any]]] = {}
         running = _loop_names(namespace.get("__file__") or "")
         for name, value in namespace.items():
             if not name.startswith("__") and name not in running:
                 self._note(name, value, depth=0)
+        for name, value in local:
+            self._note(name, value, depth=1)
 
     def _note(self, name: str, value: Any, depth: int) -> None:
         if isinstance(value, (Symbol, Variable)) or hasattr(value, "control_inputs") or hasattr(value, "get_slot"):
@@ -128,6 +138,7 @@ class Names:
         elif depth < 2 and _is_object(value):
             for key, item in vars(value).items():
                 self._note(key if self._attributes[key] == 1 else f"{name}_{key}", item, depth + 1)
+                self._alone.setdefault(id(item), identifier(key))
 
     def _hold(self, name: str, values: Mapping[Any, Any]) -> None:
         """Note a list or dictionary of variables, by each of them; one that is in two of them is not held by either."""
@@ -156,10 +167,14 @@ class Names:
         """The program's name for a list of variables."""
         return self._lists.get(tuple(map(id, variables)))
 
-    def of_line(self, node: Any) -> str | None:
-        """The name that the line which made a node assigns to, unless that is what only the line itself uses."""
+    def of_line(self, node: Any, inner: bool = False) -> str | None:
+        """The name that the line which made a node assigns to, unless only the line itself uses it.
+
+        With `inner` also then, if gradients use it: it is a part of a formula.
+        """
         where = getattr(node, "where", None)
-        return _assigned_on(*where) if isinstance(where, tuple) and id(node) not in self._inner else None
+        told = isinstance(where, tuple) and (id(node) in self._parts if inner else id(node) not in self._inner)
+        return _assigned_on(*where) if told else None  # type: ignore[misc]
 
     def statement_of(self, node: Any) -> tuple[str, int] | None:
         """The file and the first line of the statement that made a node."""
@@ -190,18 +205,35 @@ class Names:
             body = body[-1].body
         return (where[1], where[1] >= body[-2:][0].lineno) if body else (0, False)
 
-    def note_uses(self, nodes: Iterable[Any]) -> None:
-        """Note which nodes are used by nothing but nodes of their own statement."""
-        inner: set[int] = set()
-        outer: set[int] = set()
+    def note_uses(self, nodes: Iterable[Any], handed: Iterable[tuple[Any, Any]], derived: Iterable[Any]) -> None:
+        """Note which nodes are used by nothing but nodes of their own statement, and of what this calls.
+
+        Of the pairs that are `handed`, the one is a use of the other; `derived` nodes compute gradients.
+        """
+        self._parts |= {id(x.node) for node in derived for x in node.inputs}
+        users: dict[int, list[Any]] = {}
         for node in nodes:
             for x in node.inputs:
-                same = self.statement_of(x.node) == self.statement_of(node)
-                (inner if same else outer).add(id(x.node))
-        self._inner |= inner - outer
+                users.setdefault(id(x.node), []).append(node)
+
+        def comes_back(node: Any, home: Any, depth: int) -> bool:
+            found = {id(u): u for u in users.get(id(node), ())}.values()
+            apart = [u for u in found if self.statement_of(u) != home]
+            away = all(self.function_of(u) not in (self.function_of(node), None) for u in apart if depth == _DEEPEST)
+            return bool(found) and (not apart or (away and depth > 0)) and (
+                all(comes_back(u, home, depth - 1) for u in apart)
+            )  # fmt: skip
+
+        self._inner |= {id(node) for node, user in handed if self.statement_of(node) == self.statement_of(user)}
+        used = {id(x.node): x.node for node in nodes for x in node.inputs}
+        self._inner |= {key for key, node in used.items() if comes_back(node, self.statement_of(node), _DEEPEST)}
 
     def variable(self, variable: Any) -> str:
-        """A name for a variable."""
+        """A name for a variable, also where a function of the program gives its own to what that holds."""
+        name = self._variable(variable)
+        return f"{name}_var" if name in self.results else name
+
+    def _variable(self, variable: Any) -> str:
         own = variable.name.rpartition(":")[0]
         unnamed = _is_unnamed(variable)
         # a place in a list says less than the name that the program gave the variable in the graph
@@ -217,11 +249,18 @@ class Names:
         sites = itertools.dropwhile(lambda site: _is_returned(*site), self._made_on.get(id(variable), ()))
         return next((_assigned_on(*site) for site in sites), None)
 
-    def tensor(self, x: Any) -> str:
-        """A name for a tensor, where it must have one."""
+    def tensor(self, x: Any, whole: bool = False, otherwise: str = "") -> str:
+        """A name for a tensor, where it must have one.
+
+        It is the `whole` one, with the name of the object that it is kept in, or only the latter part; or another one,
+        where the program gives none.
+        """
         program_name = self.given_name(x)
+        if program_name and not whole and program_name.endswith(f"_{self._alone.get(id(x))}"):
+            return self._alone[id(x)]
         own = x.node.name.rpartition("/")[2] if hasattr(x.node, "name") else x.node.op.name
-        return program_name or self.of_line(x.node) or self._inside.get(id(x)) or snake(own)
+        found = program_name or self.of_line(x.node) or self._inside.get(id(x)) or otherwise
+        return found or self.of_line(x.node, inner=True) or snake(own)
 
 
 def _without_loops(parts: Sequence[str]) -> list[str]:

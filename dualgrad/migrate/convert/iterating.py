@@ -37,8 +37,6 @@ class Iterator:
     def get_next(self):
         """The next element, or an OutOfRangeError."""
         return self._left.get_next()
-
-
 '''
 SHUFFLED = ("iter(dataset)", "iter(copy.deepcopy(dataset))  # it is shuffled alike at each start")
 """Text of the class where a data set is shuffled, which would remember how often it was gone through."""

@@ -69,7 +69,7 @@ class Module:
     ) -> None:  # fmt: skip
         self.graph, self.capture, self.names, self.scope, self.program = graph, capture, names, scope, program
         self.items = Items(graph, capture)
-        names.note_uses(graph.nodes)
+        self._note_uses()
         self.top: list[Statement] = []
         self.functions: list[Function] = []
         self.customs: dict[int, Function] = {}
@@ -121,6 +121,15 @@ class Module:
         self._is_saved = bool(capture.savers)
         self.named_here: set[str] = set()
         """The variables that have their names of the graph, if it is saved: a line of the program may give none."""
+
+    def _note_uses(self) -> None:
+        """Have the names know what the statements of the program use, and what gradients do."""
+        spans = [c for c in (*self.capture.gradients, *self.capture.steps) if c.graph is self.graph]
+        derived = {id(node): node for c in spans for node in self.graph.nodes[c.first : c.last]}
+        targets = [
+            (y.node, self.graph.nodes[c.first]) for c in spans if hasattr(c, "ys") for y in c.ys if c.first < c.last
+        ]
+        self.names.note_uses([node for node in self.graph.nodes if id(node) not in derived], targets, derived.values())
 
     # ---- what stands at the top --------------------------------------------------------------------------------------
 
@@ -569,7 +578,7 @@ class Module:
         steps = [x for x in run.flat if not isinstance(x, Symbol)] if run is not None else []
         for step in steps:
             own = self.names.given_name(step)
-            if own is not None:
+            if own is not None and own != "optimizer":
                 return own if "train" in own or "step" in own or "update" in own else f"run_{own}"
         if any(isinstance(item, StepItem) for item in items):
             return "train_step"
@@ -577,14 +586,15 @@ class Module:
             return f"run_{snake(steps[0].name.rpartition('/')[2])}"
         if len(wanted) == 1 and wanted[0].node.op is read_variable:
             return f"assign_{identifier(ast.unparse(self.variable(wanted[0].node.inputs[0]))).strip('_')}"
-        labels = [*dict.fromkeys(self.names.tensor(x) for x in wanted)]
+        computed = [x for x in wanted if x.node.op is not read_variable]
+        labels = [*dict.fromkeys(self.names.tensor(x, whole=True) for x in computed or wanted)]
         makers = (
             {self.names.function_of(item.outputs[0].node) for item in items if item.outputs} if run is None else set()
         )
         if len(labels) > 1 and len(makers) == 1 and (maker := makers.pop()) is not None:
             return maker
-        verb = "run" if all(x.node.op is read_variable for x in wanted) else "compute"
-        if len(labels) > 2 and len(bases := {plain(label) for label in labels}) == 1:
+        verb = "compute" if computed else "run"
+        if len(labels) > 1 and len(bases := {plain(label) for label in labels}) == 1:
             return f"{verb}_{bases.pop()}"
         if len(labels) > 2:
             return f"{verb}_{labels[-1] if run is None else labels[0]}_and_{len(labels) - 1}_more"

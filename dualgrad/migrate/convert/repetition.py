@@ -170,6 +170,13 @@ class _Lists(ast.NodeTransformer):
     def __init__(self, repetition: Repetition) -> None:
         self._repetition = repetition
 
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        for i, given in enumerate(node.args):
+            whole = self._repetition.gathered(given.elts) if isinstance(given, ast.Tuple) else None
+            node.args[i] = whole if isinstance(whole, ast.Name) else given
+        return node
+
     def visit_List(self, node: ast.List) -> ast.expr:
         self.generic_visit(node)
         gathered = self._repetition.gathered(node.elts)

@@ -211,7 +211,9 @@ class Runs(Expressions):
         if replaced.named is not None and any(self.label(x) != p for p, x in function["feeds"].items()):
             raise Unsafe(f"line {call.lineno}: what is fed has several names")
         if replaced.named is not None and {*function["feeds"].values()} != {*function["fed"]}:
-            raise Unsafe(f"line {call.lineno}: what is fed is not all needed")
+            if not isinstance(feed, ast.Name):
+                raise Unsafe(f"line {call.lineno}: what is fed is not all needed")
+            replaced.fed = [f'{feed.id}["{self.label(name)}"]' for name in fed]
         replaced.iterators = iterators
         if replaced.named is not None and elements:
             raise Unsafe(f"line {call.lineno}: what is fed depends on how the program runs")

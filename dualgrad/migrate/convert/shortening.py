@@ -134,6 +134,8 @@ class Shortening:
         if maker is None and isinstance(statements[-1].code, ast.Return):
             name = min((f.name or "" for f in users), key=len)
             maker = f"finish_{plain(name)}"
+        if maker is not None and maker in self._scope and results:
+            maker = None  # another part of that function has its name
         return self._scope.free(maker or ("compute_" + "_and_".join(results[:2]) if results else "apply"))
 
     def _maker(self, statement: Statement) -> str | None:

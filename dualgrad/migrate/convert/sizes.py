@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dualgrad.migrate.check.scopes import Element, Entered, Expression, Parameter, Part, Scopes
-from dualgrad.migrate.convert.edits import COMPUTE, Place, computes, is_plain, place, plain_names
+from dualgrad.migrate.convert.edits import COMPUTE, Place, computes, extent, is_plain, place, plain_names
 from dualgrad.migrate.convert.facts import is_graphs, is_tensorflow
 from dualgrad.platform.flags import FLAGS
 
@@ -270,6 +270,12 @@ class Said:
         new.says = getattr(code, "says", False) or len(self.used) > before
         return new
 
+    def edits(self, code: Any) -> list[tuple[ast.expr, str]]:
+        """The same as texts that take the places of numbers."""
+        saying, places = _Saying(self), {extent(n): n for n in ast.walk(code) if isinstance(n, ast.Constant)}
+        saying.visit(copy.deepcopy(code))
+        return [(places[extent(n)], text) for n, text in saying.edits]
+
     def is_whole(self) -> bool:
         """Whether all that it counts is said, and nothing is left."""
         return bool(self.numbers) and not self.left and self.used >= {ast.unparse(e) for e, _ in self.numbers}
@@ -322,6 +328,7 @@ def of_constants(tree: ast.Module, names: Mapping[str, Any]) -> dict[int, Said]:
 class _Saying(ast.NodeTransformer):
     def __init__(self, said: Said) -> None:
         self.said = said
+        self.edits: list[tuple[ast.expr, str]] = []
 
     def visit_keyword(self, node: ast.keyword) -> ast.keyword:
         if node.arg in _NO_SIZES:
@@ -347,7 +354,9 @@ class _Saying(ast.NodeTransformer):
             self.said.used.add(text)
             new: ast.expr = ast.parse(text, mode="eval").body
             whole = type(value) is float and type(number) is int and not getattr(node, "beside", False)
-            return ast.Call(ast.Name("float", ast.Load()), [new], []) if whole else new
+            new = ast.Call(ast.Name("float", ast.Load()), [new], []) if whole else new
+            self.edits.append((node, ast.unparse(new)))
+            return new
         self.said.left |= not told
         return node
 
