@@ -18,6 +18,7 @@ from engine.compiler.ir.code import Code
 from engine.compiler.ir.instruction import Instruction
 from engine.compiler.ir.kernels import instruction_op
 from engine.core.aval import Aval
+from engine.core.sparsity import numbers
 from engine.core.structural import reshape_to
 from engine.ops.joining import concat_op
 from engine.ops.selection import add_at_op, flat_gather_op
@@ -122,7 +123,7 @@ def _seen_through(
     for v, origin in zip(vectors, origins, strict=True):
         of = (v,) if origin is None else origin.inputs
         starts = count + np.cumsum([0, *[avals[k].size or 0 for k in of]])
-        place = np.arange(avals[v].size or 0) + count
+        place = numbers(avals[v].size or 0, count).copy()
         for k, source, to in () if origin is None else origin.params["moves"]:
             place[to] = starts[k] + np.arange(source.start, source.stop, source.step)
         inner += of

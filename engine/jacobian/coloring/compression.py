@@ -141,15 +141,13 @@ def _dense_rows_apart(pattern: sparse.csr_array) -> np.ndarray | None:
     return colors
 
 
-def _threshold(lengths: np.ndarray, prices: np.ndarray, weight: float = 1.0) -> tuple[int, float]:
-    """The limit t that minimizes ``weight * t`` + the sum of the prices of what is longer than t, and the minimum."""
-    order = np.argsort(lengths, kind="stable")
-    limits = lengths[order]
-    total = np.cumsum(prices[order])
-    costs = weight * limits + (total[-1] - total)
-    costs[:-1][limits[:-1] == limits[1:]] = np.inf  # of equal lengths the last one has them all behind it
+def _threshold(lengths: np.ndarray, prices: np.ndarray | None, weight: float = 1.0) -> tuple[int, float]:
+    """The limit t that minimizes ``weight * t`` + the sum of the prices (None: 1) of what is longer than t, and it."""
+    total = np.bincount(lengths, prices)
+    costs = weight * np.arange(len(total)) + (total.sum() - np.cumsum(total))
+    costs[np.bincount(lengths) == 0] = np.inf
     best = int(np.argmin(costs))
-    return int(limits[best]), float(costs[best])
+    return best, float(costs[best])
 
 
 def _is_valid(pattern: sparse.csr_array, colors: np.ndarray, count: int) -> bool:
@@ -277,7 +275,7 @@ def _star_bound(pattern: sparse.csr_array) -> int:
 
 def hubs(lengths: np.ndarray) -> np.ndarray:
     """Which of the rows are so long that it pays to give each a color, by which the whole row and column are read."""
-    limit, bound = _threshold(lengths, np.ones_like(lengths)) if lengths.size else (0, 0.0)
+    limit, bound = _threshold(lengths, None) if lengths.size else (0, 0.0)
     return (lengths > limit) & (2 * bound <= lengths.max(initial=0))
 
 

@@ -107,18 +107,14 @@ class Scattered:
         return copied
 
     def reordered(self, order: np.ndarray) -> Scattered:
-        """The block with its entries in another order, each as often as it is named."""
+        """The block with its entries in another order, each once or twice."""
         more = self.more
         if more is not None:
-            of, left = [], numbers(len(order))
-            while len(left):
-                place = nowhere(self.nnz, len(order))
-                place[order[left[::-1]]] = left[::-1]
-                to = place[more[1]]
-                of.append((more[0][to >= 0], to[to >= 0]))
-                # those that are named once more
-                left = left[place[order[left]] != left]
-            more = _ascending(of)
+            to, places = numbers(len(order)), nowhere(2 * self.nnz, len(order)).reshape(-1, 2)
+            places[order, 0], places[order[::-1], 1] = to, to[::-1]
+            places[places[:, 0] == places[:, 1], 0] = -1
+            added = places[more[1]].ravel()
+            more = np.repeat(more[0], 2)[added >= 0], added[added >= 0]
         return replace(self, positions=self.positions[order], more=more)
 
 
@@ -435,28 +431,24 @@ def _in_csr_order(
         column.astype(kind, copy=False),
         np.concatenate(ends).astype(kind, copy=False),
         shape,
-        _ascending(more) if more else None,
+        _ascending(more, count) if more else None,
     )
 
 
-def _ascending(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """Positions, in ascending order, and entries: those of all parts, which are given up."""
-    if any(positions.itemsize + entries.itemsize > 8 for positions, entries in parts):
-        positions, entries = map(np.concatenate, zip(*parts, strict=True))
-        order = np.lexsort((entries, positions))
-        return positions[order], entries[order]
-    # sorting one array in place takes the least time and memory
-    both = np.empty(sum([len(positions) for positions, _ in parts]), np.int64)
-    left = len(both)
-    while parts:
-        positions, entries = parts.pop()
-        left -= len(positions)
-        np.left_shift(positions, 32, out=both[left : left + len(positions)], dtype=np.int64)
-        both[left : left + len(positions)] |= entries
-    both.sort()
-    entries = both.astype(np.int32)
-    both >>= 32
-    return both.astype(np.int32), entries
+def _ascending(parts: list[tuple[np.ndarray, np.ndarray]], entries: int) -> tuple[np.ndarray, np.ndarray]:
+    """Positions, in ascending order, and which of so many entries: those of all parts, which are given up."""
+    size = 1 + max([int(position.max()) for position, _ in parts])
+    table = nowhere(size, entries)
+    for position, entry in parts:
+        table[position] = entry
+    there = table >= 0
+    if np.count_nonzero(there) == sum([len(position) for position, _ in parts]):
+        # each belongs to one entry: nothing needs to be sorted
+        parts.clear()
+        return numbers(size)[there], table[there]
+    position, entry = map(np.concatenate, zip(*parts, strict=True))
+    order = np.lexsort((entry, position))
+    return position[order], entry[order]
 
 
 def _appended(whole: np.ndarray, count: int, part: np.ndarray) -> np.ndarray:

@@ -87,7 +87,8 @@ def _cover(
         behind.seconds("reverse", target, seeds) if reached else 0.0
         for (target, seeds), reached in zip(targets, reaches, strict=True)
     ]
-    subsets: Iterable[tuple[bool, ...]] = itertools.product((False, True), repeat=len(targets))
+    ways = (False,) if behind.ways.mode == "forward" else (False, True)
+    subsets: Iterable[tuple[bool, ...]] = itertools.product(ways, repeat=len(targets))
     return min(
         sum(seconds for seconds, chosen in zip(reverse, subset, strict=True) if chosen)
         + sum(forward[j] for j in set().union(*[r for r, chosen in zip(reaches, subset, strict=True) if not chosen]))

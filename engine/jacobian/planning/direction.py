@@ -32,12 +32,14 @@ BRUTE_FORCE = 8
 class Ways:
     """Which sweeps may be made: in what `mode` ("auto", "forward", "reverse"), and whether as products over `cuts`.
 
-    With `single_rows` each element of a target is swept from by itself, whatever the patterns.
+    With `single_rows` each element of a target is swept from by itself, whatever the patterns. An entry that is
+    `mirrored` may be read from the sweep of its column or of its row.
     """
 
     mode: str = "auto"
     cuts: bool = True
     single_rows: bool = False
+    mirrored: bool = False
 
 
 @struct(frozen=True, eq=False)

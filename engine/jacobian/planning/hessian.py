@@ -51,8 +51,7 @@ def symmetric_plan(
     gathering = GATHER * sum(p.nnz for row in patterns for p in row)
     if gathering + sum(seconds(j, 1) for j in range(len(sizes))) >= best:
         return None
-    lengths = np.concatenate([counts(row, 0) for row in patterns])
-    if lengths.sum() > _MOST and not hubs(lengths).any():
+    if not may_be_mirrored(patterns):
         return None
     whole = sparse.csr_array(sparse.block_array([[p.to_csr() for p in row] for row in patterns], format="csr"))
     whole.sort_indices()
@@ -65,6 +64,12 @@ def symmetric_plan(
     seeds = [int(own.max(initial=-1)) + 1 for own in colors]
     time = gathering + sum(seconds(j, count) for j, count in enumerate(seeds) if count)
     return _Reading(path, whole, coloring, starts, colors, seeds).plan(seconds, time) if time < best else None
+
+
+def may_be_mirrored(patterns: Sequence[Sequence[Pattern]]) -> bool:
+    """Whether reading entries at either place may save sweeps: they are few, or a few rows are full."""
+    lengths = np.concatenate([counts(row, 0) for row in patterns])
+    return bool(lengths.sum() <= _MOST or hubs(lengths).any())
 
 
 def _own_colors(coloring: Coloring, part: slice) -> np.ndarray:

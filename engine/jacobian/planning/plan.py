@@ -260,13 +260,14 @@ class _Choice(NamedTuple):
 def _choices(path: Path, options: Options, sparsity: Any, complex_ends: bool, single_rows: bool) -> Generator[_Choice]:
     """Ways to plan: first the cheapest, then all others, for those who have little memory."""
     mode = _mode(options, complex_ends)
-    candidates = _candidates(path, Ways(mode, not single_rows, single_rows), sparsity)
+    mirrored = options.symmetric and not complex_ends and options.mode != "reverse"
+    candidates = _candidates(path, Ways(mode, not single_rows, single_rows, mirrored), sparsity)
     best = _cheapest(candidates)
     check_room(path, best.entries(path), options.values_only, options.symmetric)
-    if options.symmetric and not complex_ends and options.mode != "reverse":
+    whole = candidates[0]
+    if mirrored and len(whole.nodes) == len(path.nodes):
         from engine.jacobian.planning.hessian import symmetric_plan
 
-        whole = candidates[0]
         both = symmetric_plan(path, whole.patterns, lambda j, n: whole.assignment.seconds("forward", [j], n), best.time)
         if both is not None:
             whole = replace(whole, sweeps=both.sweeps, time=both.time, why="entries read at either place")
@@ -353,8 +354,8 @@ def _candidates(path: Path, ways: Ways, sparsity: Any) -> list[_Candidate]:
     if len(nodes) < len(path.nodes):
         behind = _candidate(path, sites, nodes, inner, left, ways, "sources peeled")
         furthest.append(behind)
-        if ways.mode == "auto" and _is_cheaper_than_ends(path, sites, behind):
-            partial = _partial(path, behind, ways)
+        if (ways.mode == "auto" or ways.mirrored) and _is_cheaper_than_ends(path, sites, behind):
+            partial = _partial(path, behind, ways) if ways.mode == "auto" else None
             return [behind] if partial is None else [behind, partial]
     candidates = [_candidate(path, sites, path.nodes, rows, columns, ways, "as it is")]
     if inner is peeled:
@@ -377,6 +378,11 @@ def _is_cheaper_than_ends(path: Path, sites: Sites, behind: _Candidate) -> bool:
     """Whether few sweeps from behind moves are known to take less time than any from the ends."""
     if behind.least == 0.0 or behind.assignment.fewest > _CROWDED:
         return False
+    if behind.assignment.ways.mirrored:
+        from engine.jacobian.planning.hessian import may_be_mirrored
+
+        if may_be_mirrored(behind.patterns):
+            return False
     least = least_from_ends(path, behind.assignment, behind.rows, behind.columns)
     # what is often equal must not differ by rounding: gathering is added to neither
     if behind.assignment.least > least:
