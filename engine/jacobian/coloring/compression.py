@@ -163,7 +163,7 @@ def _canonical(pattern: sparse.csr_array) -> sparse.csr_array:
     return pattern
 
 
-def _same(one: sparse.csr_array, other: sparse.csr_array) -> bool:
+def same(one: sparse.csr_array, other: sparse.csr_array) -> bool:
     """Whether two patterns are equal."""
     return np.array_equal(one.indptr, other.indptr) and np.array_equal(one.indices, other.indices)
 
@@ -206,7 +206,7 @@ def color_symmetric(pattern: sparse.csr_array, most: int = SMALL_GRAPH) -> Color
     """
     pattern = _canonical(pattern)
     mirrored = pattern.T.tocsr()
-    if not _same(pattern, mirrored):
+    if not same(pattern, mirrored):
         raise InvalidArgumentError(f"color_symmetric: expected a symmetric pattern, got one of shape {pattern.shape}")
     long_rows = hubs(np.diff(pattern.indptr))
     best = _hubs_apart(pattern, long_rows) if np.any(long_rows) else color_columns(pattern)

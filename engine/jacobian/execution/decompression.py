@@ -18,7 +18,6 @@ import numpy as np
 
 from engine.core.eager import forget_memory
 from engine.core.sparsity import counts_up, nowhere, numbers
-from engine.jacobian.coloring.lattice import entry_rows
 from engine.jacobian.planning.direction import Group, PlannedSweep
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern, ranges
@@ -521,11 +520,8 @@ def _mirrored(block: Block) -> object:
     # the pattern is the lower triangle's, too: what has no mirror image there is zero but for rounding
     entries = numbers(block.nnz, 1)
     lower = sparse.csr_array((entries, block.indices, block.indptr), shape=block.shape)
-    upper = lower.copy()
-    upper.data *= entry_rows(lower) > lower.indices
-    upper.eliminate_zeros()
-    whole = lower + upper.T.tocsr()
-    del lower, upper
+    whole = lower + sparse.tril(lower, -1).T.tocsr()
+    del lower
     whole.data -= 1
     return replace(block.reordered(whole.data), indices=whole.indices, indptr=whole.indptr)
 

@@ -351,8 +351,6 @@ def _gathered(joined: Any, positions: np.ndarray) -> Operand:
 
 
 def _distinct(positions: np.ndarray, size: int) -> bool:
-    if (positions[1:] > positions[:-1]).all():
-        return True
     met = np.zeros(size, bool)
     for first in range(0, len(positions), _SMALL):
         met[positions[first : first + _SMALL]] = True

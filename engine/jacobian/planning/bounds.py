@@ -11,13 +11,22 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from engine.jacobian.coloring.compression import hubs
 from engine.jacobian.planning.direction import BRUTE_FORCE, DirectionAssignment
 from engine.jacobian.structure.path import Path
-from engine.jacobian.structure.pattern import counts
+from engine.jacobian.structure.pattern import Pattern, counts
 from engine.jacobian.structure.peeling import IndexMap
+from engine.runtime.tuning import TUNING
 
+STAR = TUNING.star_entries
 _SAMPLE = 64
 """Entries of the longest row whose columns are looked up."""
+
+
+def may_be_mirrored(patterns: Sequence[Sequence[Pattern]]) -> bool:
+    """Whether reading entries of a symmetric matrix at either place may save sweeps: they are few, or rows are full."""
+    lengths = np.concatenate([counts(row, 0) for row in patterns])
+    return bool(lengths.sum() <= STAR or hubs(lengths).any())
 
 
 def least_from_ends(
@@ -29,6 +38,8 @@ def least_from_ends(
     from one of these, in reverse; forwards as many as the longest row has columns of the source. `behind` is of the
     nodes behind moves; `rows` and `columns` tell how its groups make up the targets and sources.
     """
+    if behind.ways.mirrored and may_be_mirrored(behind.patterns):
+        return 0.0
     own: dict[int, list[int]] = {}
     for k, group in enumerate(behind.sources):
         for of in dict.fromkeys([part.of for part in columns if part.slot == group.slot]):

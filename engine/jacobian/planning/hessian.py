@@ -14,18 +14,16 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from engine.jacobian.coloring.compression import Coloring, color_symmetric, hubs, readable_entries
+from engine.jacobian.coloring.compression import Coloring, color_symmetric, readable_entries, same
 from engine.jacobian.coloring.lattice import entry_rows
 from engine.jacobian.execution.decompression import Block, Result, Scattered
+from engine.jacobian.planning.bounds import STAR, may_be_mirrored
 from engine.jacobian.planning.cost import GATHER
 from engine.jacobian.planning.direction import Group, PlannedSweep
 from engine.jacobian.structure.path import Path
-from engine.jacobian.structure.pattern import Pattern, counts
+from engine.jacobian.structure.pattern import Pattern
 from engine.runtime.lazy_scipy import sparse
 from engine.runtime.structs import struct
-from engine.runtime.tuning import TUNING
-
-_MOST = TUNING.star_entries
 
 
 @struct(frozen=True, eq=False)
@@ -55,21 +53,14 @@ def symmetric_plan(
         return None
     whole = sparse.csr_array(sparse.block_array([[p.to_csr() for p in row] for row in patterns], format="csr"))
     whole.sort_indices()
-    turned = whole.T.tocsr()
-    if not (np.array_equal(whole.indptr, turned.indptr) and np.array_equal(whole.indices, turned.indices)):
+    if not same(whole, whole.T.tocsr()):
         return None
-    coloring = color_symmetric(whole, _MOST)
+    coloring = color_symmetric(whole, STAR)
     starts = np.concatenate([[0], np.cumsum(sizes)])
     colors = [_own_colors(coloring, slice(*ends)) for ends in itertools.pairwise(starts)]
     seeds = [int(own.max(initial=-1)) + 1 for own in colors]
     time = gathering + sum(seconds(j, count) for j, count in enumerate(seeds) if count)
     return _Reading(path, whole, coloring, starts, colors, seeds).plan(seconds, time) if time < best else None
-
-
-def may_be_mirrored(patterns: Sequence[Sequence[Pattern]]) -> bool:
-    """Whether reading entries at either place may save sweeps: they are few, or a few rows are full."""
-    lengths = np.concatenate([counts(row, 0) for row in patterns])
-    return bool(lengths.sum() <= _MOST or hubs(lengths).any())
 
 
 def _own_colors(coloring: Coloring, part: slice) -> np.ndarray:

@@ -378,11 +378,6 @@ def _is_cheaper_than_ends(path: Path, sites: Sites, behind: _Candidate) -> bool:
     """Whether few sweeps from behind moves are known to take less time than any from the ends."""
     if behind.least == 0.0 or behind.assignment.fewest > _CROWDED:
         return False
-    if behind.assignment.ways.mirrored:
-        from engine.jacobian.planning.hessian import may_be_mirrored
-
-        if may_be_mirrored(behind.patterns):
-            return False
     least = least_from_ends(path, behind.assignment, behind.rows, behind.columns)
     # what is often equal must not differ by rounding: gathering is added to neither
     if behind.assignment.least > least:

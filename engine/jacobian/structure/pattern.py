@@ -233,7 +233,7 @@ class Pattern:
         if a.nnz == b.nnz and np.array_equal(a.indptr, b.indptr) and np.array_equal(a.indices, b.indices):
             # as of two numbers of a row that depend on the same elements
             return self
-        return Pattern.csr(_sum(a, b))
+        return Pattern.csr(a + b)
 
     def rows(self, index: Labels) -> Pattern:
         """The rows with the given numbers, one after the other; an empty one for -1. None stands for all, in order."""
@@ -319,8 +319,12 @@ class Pattern:
             there = (labels >= 0) & (index >= 0)
             labels, index = labels[there], index[there]
         merged = nowhere(count, self.shape[1])
-        merged[labels] = index
-        return Pattern.map(merged, self.shape[1]) if np.array_equal(merged[labels], index) else None
+        # most that are not show that soon
+        for some in slice(1 << 12), slice(None):
+            merged[labels[some]] = index[some]
+            if not np.array_equal(merged[labels[some]], index[some]):
+                return None
+        return Pattern.map(merged, self.shape[1])
 
     def _block(self, times: int) -> np.ndarray | None:
         """The matrix that stands on the diagonal so many times, and all entries are in; None if none does."""
@@ -457,9 +461,3 @@ def _union_of_maps(a: Pattern, b: Pattern) -> Pattern | None:
     if differ.any():
         return None
     return Pattern.map(np.maximum(first, second), a.shape[1])
-
-
-def _sum(a: Any, b: Any) -> sparse.csr_array:
-    total = a + b
-    total.sort_indices()
-    return total
