@@ -77,14 +77,23 @@ def joined(first: Any, second: Any, source: Any) -> Any:
         made.__dict__.update(whole.__dict__, values=_joined(values[0], values[1], source))
         return made
     if sparse.issparse(first) or sparse.issparse(second):
-        first = 0 * second if first is None else first
-        second = 0 * first if second is None else second
+        first = _zeros(second) if first is None else first
+        second = _zeros(first) if second is None else second
+        assert np.array_equal(first.tocoo().coords, second.tocoo().coords)
         if dtype_of(source).is_complex:
-            alike = first.nnz == second.nnz
-            check_holomorphic(*[part.data if alike else part.toarray() for part in (first, second)])
+            check_holomorphic(first.data, second.data)
             return first
-        return (first + 1j * second).asformat(first.format).astype(np.result_type(first.dtype, np.complex64))
+        whole = first.astype(np.result_type(first.dtype, np.complex64))
+        whole.data.imag = second.data
+        return whole
     return _joined(first, second, source)
+
+
+def _zeros(part: Any) -> Any:
+    """Zeros in the places of a sparse array's entries, which may be infinite."""
+    zeros = part.copy()
+    zeros.data[...] = 0
+    return zeros
 
 
 def _alike(a: Any, b: Any) -> bool:
