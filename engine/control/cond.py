@@ -17,7 +17,7 @@ from typing import Any
 
 from engine.closed.function import ClosedFunction, with_fixed
 from engine.control.sparsity import branches
-from engine.core.aval import Aval, compatible, format_shape
+from engine.core.aval import Aval, common_shape, compatible, format_shape
 from engine.core.batching import Batched, Batches, NotBatched, UnknownRankError, batch_level, unbatch
 from engine.core.dtypes import bool_
 from engine.core.kinds import PushedTogether, Together, general
@@ -44,9 +44,7 @@ def check_predicate(name: str, argument: str, aval: Aval) -> None:
 
 def joined(a: Aval, b: Aval) -> Aval:
     """The aval of a value that is one of two: all that holds for both."""
-    if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
-        return Aval(None, a.dtype)
-    return Aval(tuple([p if p == q else None for p, q in zip(a.shape, b.shape, strict=True)]), a.dtype)
+    return Aval(common_shape(a.shape, b.shape), a.dtype)
 
 
 def plus(previous: Any, more: Any) -> Operand:
