@@ -42,11 +42,6 @@ def check_predicate(name: str, argument: str, aval: Aval) -> None:
         )
 
 
-def joined(a: Aval, b: Aval) -> Aval:
-    """The aval of a value that is one of two: all that holds for both."""
-    return Aval(common_shape(a.shape, b.shape), a.dtype)
-
-
 def plus(previous: Any, more: Any) -> Operand:
     """A cotangent added to what there is of it already, if anything."""
     return more if previous is None else previous + more
@@ -68,7 +63,7 @@ def _cond_abstract(pred: Aval, *operands: Aval, true: ClosedFunction, false: Clo
         on_false = false.result_avals(operands)
     except InvalidArgumentError:
         return on_true
-    return tuple([joined(a, b) for a, b in zip(on_true, on_false, strict=True)])
+    return tuple([Aval(common_shape(a.shape, b.shape), a.dtype) for a, b in zip(on_true, on_false, strict=True)])
 
 
 def _cond_vjp(
