@@ -24,7 +24,6 @@ from dualgrad.extras.testing import gpu_device_name as _dualgrad_extras_testing_
 from dualgrad.extras.testing import is_built_with_cuda as _dualgrad_extras_testing_is_built_with_cuda
 from dualgrad.extras.testing import is_gpu_available as _dualgrad_extras_testing_is_gpu_available
 from dualgrad.files.checkpoints import CheckpointReader as _dualgrad_files_checkpoints_CheckpointReader
-from dualgrad.files.checkpoints import CheckpointState as _dualgrad_files_checkpoints_CheckpointState
 from dualgrad.files.checkpoints import exists as _dualgrad_files_checkpoints_exists
 from dualgrad.files.checkpoints import get_state as _dualgrad_files_checkpoints_get_state
 from dualgrad.files.checkpoints import latest as _dualgrad_files_checkpoints_latest
@@ -2901,7 +2900,7 @@ class train:
     BytesList: TypeAlias = _dualgrad_files_wire_Message
     CheckpointSaverHook: TypeAlias = _graph_api_legacy_hooks_CheckpointSaverHook
     CheckpointSaverListener: TypeAlias = _graph_api_legacy_hooks_CheckpointSaverListener
-    CheckpointState: TypeAlias = _dualgrad_files_checkpoints_CheckpointState
+    CheckpointState: TypeAlias = _dualgrad_files_wire_Message
     ChiefSessionCreator: TypeAlias = _graph_api_legacy_monitored_ChiefSessionCreator
     Coordinator: TypeAlias = _dualgrad_platform_coordination_Coordinator
     Example: TypeAlias = _dualgrad_files_wire_Message

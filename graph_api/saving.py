@@ -6,13 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dualgrad.files import atomic
-from dualgrad.files.checkpoints import (
-    CheckpointReader,
-    CheckpointState,
-    list_variables,
-    load_checkpoint,
-    load_variable,
-)
+from dualgrad.files.checkpoints import CheckpointReader, list_variables, load_checkpoint, load_variable
 from dualgrad.files.checkpoints import exists as checkpoint_exists
 from dualgrad.files.checkpoints import get_state as get_checkpoint_state
 from dualgrad.files.checkpoints import latest as latest_checkpoint
@@ -20,6 +14,7 @@ from dualgrad.files.checkpoints import remove as remove_checkpoint
 from dualgrad.files.checkpoints import update_state as update_checkpoint_state
 from dualgrad.files.checkpoints import written_at as get_checkpoint_mtimes
 from dualgrad.files.graph_protos import MetaGraphDef, SaverDef
+from dualgrad.files.protos import CheckpointState
 from dualgrad.files.saver import BaseSaver
 from graph_api.graphs.graph import EXTENSIONS, get_default_graph
 from graph_api.graphs.graph_keys import GraphKeys

@@ -368,12 +368,7 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         super().build(var_list)
         self._built_for = list(var_list)
         if var_list:
-            self._shared(var_list[0])
-        self._make_averages(var_list)
-        if self._accumulated is not None:
-            self._accumulated.make(var_list)
-        for variable in var_list:
-            self._slots_of(variable)
+            self.create_slots(var_list)
         self.restored()
 
     def _checked_gradient(self, gradient: Any, variable: Variable) -> Operand | IndexedSlices:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine.core import nest
-from engine.core.aval import Aval, Shape, merge_shapes
+from engine.core.aval import Aval, common_shape, merge_shapes
 from engine.core.dtypes import BY_NUMPY
 from engine.runtime.errors import InvalidArgumentError, ShapeError
 
@@ -123,15 +123,8 @@ def joined(a: Any, b: Any) -> Aval:
             continue
         if x.dtype is not y.dtype:
             raise TypeError(f"concatenate: the data sets have elements of dtypes {x.dtype.name} and {y.dtype.name}")
-        leaves.append(Aval(_common(x.shape, y.shape), x.dtype))
+        leaves.append(Aval(common_shape(x.shape, y.shape), x.dtype))
     return packed(a, leaves)
-
-
-def _common(a: Any, b: Any) -> Shape:
-    """The shape of values that are of one shape or of another."""
-    if a is None or b is None or len(a) != len(b):
-        return None
-    return tuple([p if p == q else None for p, q in zip(a, b, strict=True)])
 
 
 def narrowed(spec: Any, shapes: Any) -> Spec:

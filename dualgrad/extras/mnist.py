@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import struct
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dualgrad.files import limits
+from dualgrad.files.arrays import idx
 from dualgrad.frontend.seeds import program_seed
 from engine.core.dtypes import as_dtype, float32, uint8
 from engine.runtime.faces import Shown
@@ -142,24 +141,14 @@ def _open(folder: Path, what: str) -> bytes:
     )
 
 
-def _array(content: bytes, name: str, magic: int) -> np.ndarray:
-    """The array in an IDX file of bytes; the last byte of `magic` is its rank."""
-    rank = magic & 0xFF
-    header = struct.calcsize(f">{rank + 1}I")
-    head, *shape = struct.unpack_from(f">{rank + 1}I", content) if len(content) >= header else (0,)
-    if head != magic or len(content) - header != math.prod(shape):
-        raise ValueError(f"Invalid magic number or length in MNIST file {name}: it is not an IDX file of rank {rank}")
-    return np.frombuffer(content, np.uint8, offset=header).reshape(shape)
-
-
 def extract_images(f: Any) -> np.ndarray:
     """The images of an open packed file: uint8, of shape (examples, rows, columns, 1)."""
-    return _array(limits.gunzipped(f, f.name), f.name, 2051)[..., None]
+    return idx(limits.gunzipped(f, f.name), 3, f.name)[..., None]
 
 
 def extract_labels(f: Any, one_hot: bool = False, num_classes: int = CLASSES) -> np.ndarray:
     """The labels of an open packed file: uint8 of shape (examples,), or float64 of shape (examples, classes)."""
-    labels = _array(limits.gunzipped(f, f.name), f.name, 2049)
+    labels = idx(limits.gunzipped(f, f.name), 1, f.name)
     return dense_to_one_hot(labels, num_classes) if one_hot else labels
 
 
@@ -212,8 +201,8 @@ def read_data_sets(
     folder = Path(train_dir)
     images, labels = [], []
     for which in ("train", "test"):
-        images.append(_array(_open(folder, f"{which} images"), FILES[f"{which} images"], 2051)[..., None])
-        labels.append(_array(_open(folder, f"{which} labels"), FILES[f"{which} labels"], 2049))
+        images.append(idx(_open(folder, f"{which} images"), 3, FILES[f"{which} images"])[..., None])
+        labels.append(idx(_open(folder, f"{which} labels"), 1, FILES[f"{which} labels"]))
     if one_hot:
         labels = [dense_to_one_hot(numbers, CLASSES) for numbers in labels]
     if not 0 <= validation_size <= len(images[0]):

@@ -1,4 +1,4 @@
-"""Arrays in files of NumPy's (``.npy``, ``.npz``) and in pickles of them, read so that nothing in a file can run."""
+"""Arrays in files of NumPy's (``.npy``, ``.npz``), of IDX, and in pickles, read so that nothing in a file can run."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import io
 import math
 import pickle
 import re
+import struct
 import zipfile
 from collections.abc import Sequence
 from typing import Any
@@ -84,6 +85,21 @@ def npy(stream: Any, length: int, trusted: bool = False) -> np.ndarray:
     if raw:
         raise DataLossError(f"the array ends {len(raw)} bytes too early")
     return array
+
+
+def idx(content: bytes, rank: int, path: Any) -> np.ndarray:
+    """The array of bytes in the contents of an IDX file.
+
+    Raises
+    ------
+    DataLossError
+        If it is not one of that rank.
+    """
+    header = struct.calcsize(f">{rank + 1}I")
+    magic, *shape = struct.unpack_from(f">{rank + 1}I", content) if len(content) >= header else (0,)
+    if magic != 2048 + rank or len(content) - header != math.prod(shape):
+        raise DataLossError(f"Invalid magic number or length: {path} is no IDX file of rank {rank}")
+    return np.frombuffer(content, np.uint8, offset=header).reshape(shape)
 
 
 def pickled(stream: Any, trusted: bool = False) -> Any:

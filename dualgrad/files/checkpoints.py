@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +12,10 @@ import numpy as np
 
 from dualgrad.files import atomic, bundle, limits, v1
 from dualgrad.files.bundle import BundleReader, index_file
+from dualgrad.files.protos import CheckpointState
 from dualgrad.files.tensors import dtype_name
 from dualgrad.files.text_format import quoted
+from dualgrad.files.text_format_parser import parse
 from engine.core.dtypes import DType, as_dtype
 from engine.core.operands import Array, Operand
 from engine.runtime.errors import DataLossError, NotFoundError
@@ -164,70 +164,6 @@ def remove(prefix: str, meta_graph_suffix: str = "meta") -> None:
 # ---- the state of a folder -------------------------------------------------------------------------------------------
 
 
-@dataclass
-class CheckpointState:
-    """The contents of the file ``checkpoint``.
-
-    Attributes
-    ----------
-    model_checkpoint_path : str
-        The newest checkpoint.
-    all_model_checkpoint_paths : list of str
-        All that are kept, the oldest first.
-    all_model_checkpoint_timestamps : list of float
-        When they were written, in seconds.
-    last_preserved_timestamp : float or None
-        When the last one was written that stays for good.
-    """
-
-    model_checkpoint_path: str = ""
-    all_model_checkpoint_paths: list[str] = field(default_factory=list)
-    all_model_checkpoint_timestamps: list[float] = field(default_factory=list)
-    last_preserved_timestamp: float | None = None
-
-
-_LINE = re.compile(r'\s*(\w+)\s*:\s*("(?:[^"\\]|\\.)*"|[-+.\w]+)\s*(#.*)?')
-_ESCAPE = re.compile(r"\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|.)")
-
-
-def _parsed(text: str, path: str) -> CheckpointState:
-    state = CheckpointState()
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        match = _LINE.fullmatch(line)
-        if match is None:
-            raise DataLossError(f"{path}: line {number} is no field of a checkpoint state: {line!r}")
-        name, value = match[1], match[2]
-        if name == "model_checkpoint_path":
-            state.model_checkpoint_path = _unquoted(value)
-        elif name == "all_model_checkpoint_paths":
-            state.all_model_checkpoint_paths.append(_unquoted(value))
-        elif name == "all_model_checkpoint_timestamps":
-            state.all_model_checkpoint_timestamps.append(float(value))
-        elif name == "last_preserved_timestamp":
-            state.last_preserved_timestamp = float(value)
-    return state
-
-
-def _unquoted(text: str) -> str:
-    def one(match: re.Match[str]) -> bytes:
-        what = match[1]
-        if what[0] in "01234567":
-            return bytes((int(what, 8) & 255,))
-        if what[0] == "x":
-            return bytes((int(what[1:], 16),))
-        return {"n": b"\n", "t": b"\t", "r": b"\r"}.get(what, what.encode())
-
-    if text[:1] != '"':
-        raise DataLossError(f"a path must stand in quotes, got {text}")
-    inner, out, at = text[1:-1], b"", 0
-    for match in _ESCAPE.finditer(inner):
-        out += inner[at : match.start()].encode() + one(match)
-        at = match.end()
-    return (out + inner[at:].encode()).decode()
-
-
 def get_state(checkpoint_dir: str, latest_filename: str | None = None) -> CheckpointState | None:
     """The contents of a folder's file ``checkpoint``, with the folder before relative paths; None if there is none.
 
@@ -241,11 +177,11 @@ def get_state(checkpoint_dir: str, latest_filename: str | None = None) -> Checkp
     if not Path(path).is_file():
         return None
     with limits.damage(path):
-        state = _parsed(atomic.read(path).decode(), path)
+        state = parse(CheckpointState, atomic.read(path))
     if not state.model_checkpoint_path:
         raise DataLossError(f"{path}: Invalid checkpoint state loaded from {checkpoint_dir}")
     state.model_checkpoint_path = _below(folder, state.model_checkpoint_path)
-    state.all_model_checkpoint_paths = [_below(folder, p) for p in state.all_model_checkpoint_paths]
+    state.all_model_checkpoint_paths[:] = [_below(folder, p) for p in state.all_model_checkpoint_paths]
     return state
 
 

@@ -200,11 +200,8 @@ _PLAIN = {
 
 
 def _file_hash(path: Path) -> str:
-    made = hashlib.sha256()
     with open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            made.update(block)
-    return made.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------

@@ -49,6 +49,12 @@ message SavedTensorSliceMeta { repeated SavedSliceMeta tensor = 1; VersionDef ve
 message SavedSlice { string name = 1; TensorSliceProto slice = 2; TensorProto data = 3; }
 // A record of a checkpoint of the first version.
 message SavedTensorSlices { SavedTensorSliceMeta meta = 1; SavedSlice data = 2; }
+// The contents of the file ``checkpoint`` of a folder: the newest checkpoint, all that are kept, the oldest first, when
+// they were written, in seconds, and when the last one was written that stays for good.
+message CheckpointState {
+  string model_checkpoint_path = 1; repeated string all_model_checkpoint_paths = 2;
+  repeated double all_model_checkpoint_timestamps = 3; double last_preserved_timestamp = 4;
+}
 // An edge to an object that another one holds.
 message ObjectReference { int32 node_id = 1; string local_name = 2; }
 // A tensor that an object saves.

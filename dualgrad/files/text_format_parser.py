@@ -154,7 +154,8 @@ def _tokens(text: str) -> Iterator[str]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise ValueError(f"{text[at : at + 20]!r} is not understood")
+            line = text.count("\n", 0, at) + 1
+            raise ValueError(f"{text[at : at + 20]!r}, in line {line}, is not understood")
         at = match.end()
         if match.lastgroup:
             yield match[0]

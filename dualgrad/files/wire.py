@@ -62,8 +62,7 @@ _CODECS = {
 
 
 def _as_bytes(message: Message) -> bytes:
-    raw = message.SerializeToString()
-    return (SHORT[len(raw)] if len(raw) < 128 else varint(len(raw))) + raw
+    return _prefixed(message.SerializeToString())
 
 
 # ---- messages --------------------------------------------------------------------------------------------------------

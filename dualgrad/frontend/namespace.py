@@ -91,14 +91,14 @@ def missing(module: ModuleType, path: str, name: str) -> AttributeError:
     front_end, _, inner = path.partition(".")
     from dualgrad.frontend.absent import reason
 
-    why = reason(f"{inner}.{name}".lstrip(".")) or _of_version1(front_end, inner, name)
+    why = reason(f"{inner}.{name}".lstrip(".")) or of_version1(front_end, inner, name)
     page = "; docs/keras.md lists what Keras has and dualgrad has not" if inner.startswith("keras") else ""
     why = why or f"dualgrad's {front_end} has no such name (yet){page}"
     # with these two Python itself proposes the name that was meant
     return AttributeError(f"module '{path}' has no attribute '{name}': {why}", name=name, obj=module)
 
 
-def _of_version1(front_end: str, inner: str, name: str) -> str | None:
+def of_version1(front_end: str, inner: str, name: str) -> str | None:
     """Where a name of TensorFlow 1 is that a program on tapes asks for; None for every other name."""
     from dualgrad.frontend.version1_only import is_version1
 

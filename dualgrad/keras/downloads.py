@@ -102,11 +102,9 @@ def get_file(
 def matches(path: Path, wanted: str, algorithm: str = "auto") -> bool:
     """Whether the contents of a file hash to what they should."""
     kind = "sha256" if algorithm == "sha256" or (algorithm == "auto" and len(wanted) == 64) else "md5"
-    digest = hashlib.new(kind, usedforsecurity=False)
     with open(path, "rb") as file:
-        while part := file.read(1 << 20):
-            digest.update(part)
-    return digest.hexdigest() == wanted
+        made = hashlib.file_digest(file, lambda: hashlib.new(kind, usedforsecurity=False))
+    return bool(made.hexdigest() == wanted)
 
 
 def download(origin: str, target: Path, wanted: str | None = None, algorithm: str = "auto") -> None:

@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from dualgrad.frontend.absent import reason
-from dualgrad.frontend.version1_only import is_version1
+from dualgrad.frontend.namespace import of_version1
 from dualgrad.migrate.internals import Internals, imported, is_internal
 
 API = "DUALGRAD_API"
@@ -76,7 +76,7 @@ class Facade(ModuleType):
 def why_not(path: str) -> str:
     """The message about a name that is not here."""
     inner, _, name = path.removeprefix("compat.v1.").rpartition(".")
-    if os.environ.get(API) == "2" and is_version1(inner, name):
+    if os.environ.get(API) == "2" and of_version1("tape_api", inner, name):
         return reason(path) or "TensorFlow 1: run the program with --api 1"
     return reason(path) or "dualgrad has no such name (yet)"
 

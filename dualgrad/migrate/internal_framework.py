@@ -12,7 +12,6 @@ from typing import Any
 from dualgrad.files.tensors import array_of, shape_of
 from dualgrad.migrate.internal_tools import enabled
 from engine.core import nest
-from engine.core.composite import Composite
 
 
 def _api() -> Any:
@@ -48,46 +47,7 @@ def matrix(rows: Any, cols: Any) -> Any:
     return as_shape([rows, cols])
 
 
-def as_dimension(value: Any) -> Any:
-    """A dimension of a number or a dimension."""
-    return _api().compat.v1.Dimension(value)
-
-
 # ---- ops -------------------------------------------------------------------------------------------------------------
-
-
-def name_from_scope_name(name: str) -> str:
-    """The name of a scope without the slash at its end."""
-    return name.removesuffix("/")
-
-
-def strip_name_scope(name: str, export_scope: str | None) -> str:
-    """A name without the scope before it."""
-    return name.removeprefix(f"{export_scope.rstrip('/')}/") if export_scope else name
-
-
-def prepend_name_scope(name: str, import_scope: str | None) -> str:
-    """A name with a scope before it."""
-    return f"{import_scope.rstrip('/')}/{name}" if import_scope else name
-
-
-def convert_to_tensor_or_composite(value: Any, dtype: Any = None, name: str | None = None) -> Any:
-    """`value` if it is a tensor in parts, or else as a tensor."""
-    return value if isinstance(value, Composite) else _api().convert_to_tensor(value, dtype, name=name)
-
-
-internal_convert_to_tensor = convert_to_tensor_or_composite
-
-
-def get_all_collection_keys() -> list[Any]:
-    """The names of the collections that the default graph has."""
-    keys: list[Any] = _api().get_default_graph().get_all_collection_keys()
-    return keys
-
-
-def inside_function() -> bool:
-    """False: a function's code runs as a part of what calls it."""
-    return False
 
 
 def executing_eagerly_outside_functions() -> bool:
@@ -126,12 +86,6 @@ def constant_value_as_shape(tensor: Any) -> Any:
     return as_shape([None if d == -1 else int(d) for d in known])
 
 
-def is_tf_type(x: Any) -> bool:
-    """Whether something is a tensor, dense or not, or a variable."""
-    found: bool = _api().is_tensor(x)
-    return found
-
-
 # ---- random_seed -----------------------------------------------------------------------------------------------------
 
 
@@ -153,11 +107,6 @@ set_random_seed = set_seed
 # ---- nest ------------------------------------------------------------------------------------------------------------
 
 
-def yield_flat_paths(structure: Any, expand_composites: bool = False) -> Iterator[tuple[Any, ...]]:
-    """The keys and positions that lead to each leaf, in the order of `flatten`."""
-    yield from (path for path, _ in _paths(structure, ()))
-
-
 def _paths(structure: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
     if not nest.is_nested(structure):
         yield path, structure
@@ -170,11 +119,6 @@ def _paths(structure: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, .
             yield from _paths(item, (*path, key))
 
 
-def flatten_with_tuple_paths(structure: Any, expand_composites: bool = False) -> list[tuple[tuple[Any, ...], Any]]:
-    """The leaves, each with the keys that lead to it."""
-    return list(_paths(structure, ()))
-
-
 def flatten_with_joined_string_paths(
     structure: Any, separator: str = "/", expand_composites: bool = False
 ) -> list[tuple[str, Any]]:
@@ -182,36 +126,7 @@ def flatten_with_joined_string_paths(
     return [(separator.join(map(str, path)), leaf) for path, leaf in _paths(structure, ())]
 
 
-def map_structure_with_tuple_paths(func: Callable[..., Any], *structures: Any, **options: Any) -> Any:
-    """`nest.map_structure` of a function that takes the keys that lead to the leaves first."""
-    paths = nest.pack_sequence_as(structures[0], [_Path(path) for path in yield_flat_paths(structures[0])])
-    return nest.map_structure(lambda path, *leaves: func(path.keys, *leaves), paths, *structures)
-
-
 def map_structure_with_paths(func: Callable[..., Any], *structures: Any, **options: Any) -> Any:
-    """The same with the keys as one text."""
-    return map_structure_with_tuple_paths(lambda path, *leaves: func("/".join(map(str, path)), *leaves), *structures)
-
-
-class _Path:
-    """A path as a leaf of a structure."""
-
-    def __init__(self, keys: tuple[Any, ...]) -> None:
-        self.keys = keys
-
-
-def list_to_tuple(structure: Any) -> Any:
-    """A structure with tuples in place of its lists."""
-    if isinstance(structure, list):
-        return tuple([list_to_tuple(item) for item in structure])
-    if isinstance(structure, dict):
-        return {key: list_to_tuple(item) for key, item in structure.items()}
-    return type(structure)(map(list_to_tuple, structure)) if type(structure) is tuple else structure
-
-
-def is_nested_or_composite(x: Any) -> bool:
-    """Whether something is a structure, or a tensor in parts."""
-    return nest.is_nested(x) or isinstance(x, Composite)
-
-
-is_sequence_or_composite = is_nested_or_composite
+    """`nest.map_structure` of a function that takes the keys that lead to the leaves first, as one text."""
+    paths = nest.pack_sequence_as(structures[0], ["/".join(map(str, path)) for path, _ in _paths(structures[0], ())])
+    return nest.map_structure(func, paths, *structures)

@@ -13,8 +13,6 @@ from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from typing import Any
 
-import numpy as np
-
 from dualgrad.extras.testing import CapturedWrites, gpu_device_name, is_gpu_available  # noqa: F401
 from dualgrad.migrate.internal_tools import enabled
 
@@ -158,18 +156,6 @@ def skip_if(condition: Any) -> Callable[[Test], Test]:
 
 
 @contextmanager
-def skip_if_error(test_obj: Any, error_type: Any, messages: Any = None) -> Iterator[None]:
-    """Skip the test if an exception of a type, and with one of the texts, is raised."""
-    try:
-        yield
-    except error_type as error:
-        texts = [messages] if isinstance(messages, str) else messages
-        if texts and not any(text in str(error) for text in texts):
-            raise
-        test_obj.skipTest(f"skipped by its error: {error}")
-
-
-@contextmanager
 def eager_mode() -> Iterator[None]:
     """The mode of tapes; with the API of graphs the test is skipped, for a program has one mode here.
 
@@ -198,17 +184,7 @@ def graph_mode() -> Iterator[None]:
         yield
 
 
-def num_gpus() -> int:
-    """0: everything runs on the CPU."""
-    return 0
-
-
 # ---- the machine -----------------------------------------------------------------------------------------------------
-
-
-def gpu_device_type() -> str:
-    """The type of the devices that are no CPU: GPU."""
-    return "GPU"
 
 
 def _no() -> bool:
@@ -227,54 +203,3 @@ def use_gpu(use_gpu: bool = True) -> Any:
 
 
 device = force_gpu = force_cpu = deterministic_ops = InstallStackTraceHandler = use_gpu
-
-
-# ---- layouts and messages --------------------------------------------------------------------------------------------
-
-
-def NHWCToNCHW(input_tensor: Any) -> Any:
-    """A picture or a shape with its channels moved to the second place."""
-    return _permuted(input_tensor, {4: (0, 3, 1, 2), 5: (0, 4, 1, 2, 3)})
-
-
-def NCHWToNHWC(input_tensor: Any) -> Any:
-    """A picture or a shape with its channels moved to the last place."""
-    return _permuted(input_tensor, {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)})
-
-
-def _permuted(value: Any, orders: dict[int, tuple[int, ...]]) -> Any:
-    tensor = _api().is_tensor(value)
-    order = orders[len(value.shape) if tensor else len(value)]
-    return _api().transpose(value, order) if tensor else [value[i] for i in order]
-
-
-def assert_ops_in_graph(expected_ops: dict[str, str], graph: Any) -> dict[str, Any]:
-    """Operations by name; ValueError unless each has its type."""
-    found = {op.name: op for op in graph.get_operations() if op.name in expected_ops}
-    for name, kind in expected_ops.items():
-        if name not in found:
-            raise ValueError(f"no operation of the graph has the name {name!r}")
-        if found[name].type != kind:
-            raise ValueError(f"operation {name!r} is of type {found[name].type!r}, not {kind!r}")
-    return found
-
-
-def assert_equal_graph_def(actual: Any, expected: Any, *_: Any, **__: Any) -> None:
-    """AssertionError unless two graphs have equal nodes, in whatever order."""
-    one, other = ({node.name: str(node) for node in graph.node} for graph in (actual, expected))
-    for name in sorted({*one, *other}):
-        if one.get(name) != other.get(name):
-            raise AssertionError(f"node {name!r} differs: {one.get(name)} and {other.get(name)}")
-
-
-assert_equal_graph_def_v1 = assert_equal_graph_def_v2 = assert_equal_graph_def
-
-
-def get_node_def_from_graph(node_name: str, graph_def: Any) -> Any:
-    """The node of a name, or None."""
-    return next((node for node in graph_def.node if node.name == node_name), None)
-
-
-def evaluate_if_both_tensors(a: Any, b: Any) -> tuple[Any, Any]:
-    """Two values, as arrays if both are tensors."""
-    return (np.asarray(a), np.asarray(b)) if all(map(_api().is_tensor, (a, b))) else (a, b)

@@ -98,11 +98,6 @@ deprecated = deprecated_alias = deprecated_args = deprecated_arg_values = deprec
 tf_export = keras_export = estimator_export = _as_it_is
 
 
-def should_use_result(decorated: _Function) -> _Function:
-    """The function as it is: results that nobody uses are not complained of."""
-    return decorated
-
-
 def deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old_value: Any) -> Any:
     """The value of an argument that has an old name besides.
 
@@ -116,12 +111,6 @@ def deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old
     if new_value is not None:
         raise ValueError(f"Cannot specify both '{old_name}' and '{new_name}'")
     return old_value
-
-
-@contextmanager
-def silence() -> Any:
-    """Nothing: there are no warnings of deprecated names to silence."""
-    yield
 
 
 def remove_undocumented(module_name: str, allowed_exception_list: Any = None, doc_string_modules: Any = None) -> None:

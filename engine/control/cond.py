@@ -17,7 +17,7 @@ from typing import Any
 
 from engine.closed.function import ClosedFunction, with_fixed
 from engine.control.sparsity import branches
-from engine.core.aval import Aval, compatible, format_shape
+from engine.core.aval import Aval, common_shape, compatible, format_shape
 from engine.core.batching import Batched, Batches, NotBatched, UnknownRankError, batch_level, unbatch
 from engine.core.dtypes import bool_
 from engine.core.kinds import PushedTogether, Together, general
@@ -42,13 +42,6 @@ def check_predicate(name: str, argument: str, aval: Aval) -> None:
         )
 
 
-def joined(a: Aval, b: Aval) -> Aval:
-    """The aval of a value that is one of two: all that holds for both."""
-    if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
-        return Aval(None, a.dtype)
-    return Aval(tuple([p if p == q else None for p, q in zip(a.shape, b.shape, strict=True)]), a.dtype)
-
-
 def plus(previous: Any, more: Any) -> Operand:
     """A cotangent added to what there is of it already, if anything."""
     return more if previous is None else previous + more
@@ -70,7 +63,7 @@ def _cond_abstract(pred: Aval, *operands: Aval, true: ClosedFunction, false: Clo
         on_false = false.result_avals(operands)
     except InvalidArgumentError:
         return on_true
-    return tuple([joined(a, b) for a, b in zip(on_true, on_false, strict=True)])
+    return tuple([Aval(common_shape(a.shape, b.shape), a.dtype) for a, b in zip(on_true, on_false, strict=True)])
 
 
 def _cond_vjp(

@@ -23,13 +23,13 @@ import numpy as np
 from engine.closed.function import ClosedFunction, build, plain, with_fixed
 from engine.compiler.ir.kernels import number_like
 from engine.control.checkpoints import Checkpointed, limited
-from engine.control.cond import joined, plus
+from engine.control.cond import plus
 from engine.control.deferred import Recipe, deferred_op
 from engine.control.loop_kernels import length_of, row_of, scan_kernel
 from engine.control.saved_values import are_alike, values_of, worth_saving
 from engine.control.sparsity import scanned
 from engine.control.unrolling import unrolled_scan
-from engine.core.aval import Aval
+from engine.core.aval import Aval, common_shape
 from engine.core.batching import Batches, NotBatched, like_first, logical_rank, materialize
 from engine.core.kinds import PushedTogether, Together, general, nondifferentiable
 from engine.core.op import Op
@@ -48,7 +48,7 @@ def steady(body: ClosedFunction, state: Sequence[Aval], rest: Sequence[Aval]) ->
     state = [Aval(a.shape, a.dtype) for a in state]
     while True:
         results = body.result_avals([*state, *rest])
-        wider = [joined(a, b) for a, b in zip(state, results, strict=False)]
+        wider = [Aval(common_shape(a.shape, b.shape), a.dtype) for a, b in zip(state, results, strict=False)]
         if wider == state:
             return wider, results
         state = wider

@@ -154,6 +154,13 @@ def merge_shapes(a: Shape, b: Shape) -> Shape:
     return tuple(q if p is None else p for p, q in zip(a, b, strict=True))
 
 
+def common_shape(a: Shape, b: Shape) -> Shape:
+    """The shape of a value that is of one of two shapes: what these differ in is not known."""
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple([p if p == q else None for p, q in zip(a, b, strict=True)])
+
+
 def compatible(a: Shape, b: Shape) -> bool:
     """Whether some fully known shape fits both."""
     if a is None or b is None or a == b:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from dualgrad.frontend.flow.loops import up_to
 from engine.core import nest
 from engine.core.value import dtype_of
 from engine.jacobian.fetched import Fetched
@@ -96,7 +97,7 @@ def for_scipy(
             raise InvalidArgumentError("for_scipy: argument `x0` is needed: not all of `x` are variables")
         x0 = graph.session_for(session, "read the initial point").run(x)
     try:
-        arrays = [np.asarray(a, dtype_of(s).numpy) for a, s in zip(_parts(x, x0), sources, strict=True)]
+        arrays = [np.asarray(a, dtype_of(s).numpy) for a, s in zip(up_to(x, x0), sources, strict=True)]
     except (ValueError, TypeError, KeyError) as error:
         raise InvalidArgumentError(f"for_scipy: `x0` must have the structure of `x`; got {x0!r}: {error}") from error
     options: dict[str, Any] = {"format": format, "mode": mode, "max_bytes": max_bytes, "executor": executor}
@@ -143,12 +144,3 @@ def for_ode(
         with graph_of([source], "y").as_default():
             t = placeholder(dtype_of(source), [])
     return SciPyODE(for_scipy(dydt, y, y0, args=[t, *args], **options), banded)
-
-
-def _parts(x: Any, x0: Any) -> list[Any]:
-    """The items of `x0` for each leaf of the structure `x`."""
-    if isinstance(x, Mapping):
-        return [part for key in sorted(x) for part in _parts(x[key], x0[key])]
-    if isinstance(x, (list, tuple)):
-        return [part for one, start in zip(x, x0, strict=True) for part in _parts(one, start)]
-    return [x0]

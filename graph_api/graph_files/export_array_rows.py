@@ -26,6 +26,9 @@ from engine.ops import (
 from graph_api.graph_files.export_ways import same, way
 from graph_api.graph_files.exporting import Own, Source
 
+_MASKS = dict.fromkeys(("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0)
+"""Attributes of slices of begins, ends and strides."""
+
 # ---- linear algebra --------------------------------------------------------------------------------------------------
 
 
@@ -70,6 +73,9 @@ def _fill(s: Source) -> None:
     s.main("Fill", s.inputs[::-1], T=s.dtype(), index_type=s.dtype(1))
 
 
+same(shape.transpose_op, by="Transpose perm@perm T=0 Tperm=int32")
+same(rearrange.reverse_op, by="ReverseV2 axis@axis T=0 Tidx=int32")
+same(gather.gather_op, by="GatherV2 axis@axis batch_dims=.batch_dims Tparams=0 Tindices=1 Taxis=int32")
 same(rearrange.tile_op, by="Tile T=0 Tmultiples=1")
 same(shape.shape_op, shape.size_op, by="T=0 out_type=.out_type")
 same(shape.rank_op, by="Rank T=0")
@@ -89,11 +95,6 @@ same(segment.segment_sum_op, by="SegmentSum T=0 Tindices=1")
 same(segment.segment_max_op, by="SegmentMax T=0 Tindices=1")
 same(segment.segment_min_op, by="SegmentMin T=0 Tindices=1")
 same(segment.segment_prod_op, by="SegmentProd T=0 Tindices=1")
-
-
-@way(shape.transpose_op)
-def _transpose(s: Source) -> None:
-    s.main("Transpose", [s.inputs[0], s.const("perm", s.node.params["perm"])], T=s.dtype(), Tperm=int32)
 
 
 @way(shape.matrix_transpose_op)
@@ -173,18 +174,6 @@ def _concat_piece(s: Source) -> None:
     s.main("Slice", [s.inputs[0], begin, sizes[position]], T=s.dtype(), Index=int32)
 
 
-@way(rearrange.reverse_op)
-def _reverse(s: Source) -> None:
-    s.main("ReverseV2", [s.inputs[0], s.const("axis", s.node.params["axis"])], T=s.dtype(), Tidx=int32)
-
-
-@way(gather.gather_op)
-def _gathering(s: Source) -> None:
-    axis, lead = s.const("axis", s.node.params["axis"]), s.node.params["batch_dims"]
-    typed = {"Tparams": s.dtype(), "Tindices": s.dtype(1), "Taxis": int32}
-    s.main("GatherV2", [*s.inputs, axis], batch_dims=lead, **typed)
-
-
 @way(gather.gather_back_op)
 def _gather_back(s: Source) -> None:
     """Rows added up where they were taken from."""
@@ -204,16 +193,12 @@ def _gather_back(s: Source) -> None:
     else:
         dims = s.shape_of(1)
     flat = s.step("flat", "Reshape", [indices, s.const("all", [-1])], T=s.dtype(2), Tshape=int32)
-    masks = {"begin_mask": 0, "end_mask": 1, "ellipsis_mask": 0, "new_axis_mask": 0, "shrink_axis_mask": 0}
     ends = [s.const("one", [1]), s.const("end", [0]), s.const("stride", [1])]
-    row = s.step("row", "StridedSlice", [dims, *ends], T=int32, Index=int32, **masks)
+    row = s.step("row", "StridedSlice", [dims, *ends], T=int32, Index=int32, **_MASKS | {"end_mask": 1})
     wide = s.step("dims", "ConcatV2", [s.const("count", [-1]), row, s.const("axis", 0)], T=int32, N=2, Tidx=int32)
     rows = s.step("rows", "Reshape", [ct, wide], T=s.dtype(), Tshape=int32)
     start = [s.const("from", [0]), s.const("to", [1]), s.const("by", [1])]
-    number = s.step(
-        "number", "StridedSlice", [dims, *start], T=int32, Index=int32, begin_mask=0, end_mask=0, ellipsis_mask=0,
-        new_axis_mask=0, shrink_axis_mask=1,
-    )  # fmt: skip
+    number = s.step("number", "StridedSlice", [dims, *start], T=int32, Index=int32, **_MASKS | {"shrink_axis_mask": 1})
     typed = {"T": s.dtype(), "Tindices": s.dtype(2), "Tnumsegments": int32}
     if not axis:
         s.main("UnsortedSegmentSum", [rows, flat, number], **typed)
@@ -248,7 +233,7 @@ def _scatter_update(s: Source) -> None:
 def _bounds(spec: Any) -> tuple[list[list[int]], dict[str, int]] | None:
     """Begins, ends, strides and masks of an index of numbers and slices; None if it has other items."""
     ends: list[list[int]] = [[], [], []]
-    masks = dict.fromkeys(("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0)
+    masks = dict(_MASKS)
     for bit, item in enumerate(spec):
         values = [0, 0, 1]
         if item is Ellipsis:

@@ -40,6 +40,8 @@ same(compare.cast_op, compare.truncate, by="Cast SrcT=0 DstT=.dtype Truncate=no"
 same(complexes.complex_op, by="Complex T=0 Tout=out")
 same(complexes.real_op, complexes.imag_op, complexes.complex_abs, complexes.angle_op, by="T=0 Tout=out")
 same(structural.contiguous, by="Identity T=0")
+same(structural.reshape_to, by="Reshape shape@shape T=0 Tshape=int32")
+same(extrema.argmax_op, extrema.argmin_op, by="dimension@axis T=0 Tidx=int32 output_type=.output_type")
 same(broadcast_axes, by="BroadcastGradientArgs T=0")
 
 
@@ -80,11 +82,6 @@ def _broadcast_like(s: Source) -> None:
 @way(structural.reshape_like_op)
 def _reshape_like(s: Source) -> None:
     s.main("Reshape", [s.inputs[0], s.shape_of(1)], T=s.dtype(), Tshape=int32)
-
-
-@way(structural.reshape_to)
-def _reshape_to(s: Source) -> None:
-    s.main("Reshape", [s.inputs[0], s.const("shape", s.node.params["shape"])], T=s.dtype(), Tshape=int32)
 
 
 @way(reduce.spread_like_op)
@@ -151,13 +148,6 @@ def _reduction(s: Source) -> None:
     places = s.const("axis", axes(s))
     typed = {} if s.dtype() is bool_ else {"T": s.dtype()}
     s.main(s.node.op.type, [s.inputs[0], places], Tidx=int32, keep_dims=s.node.params["keepdims"], **typed)
-
-
-@way(extrema.argmax_op, extrema.argmin_op)
-def _extremum(s: Source) -> None:
-    params = s.node.params
-    axis = s.const("dimension", params["axis"])
-    s.main(s.node.op.type, [s.inputs[0], axis], T=s.dtype(), Tidx=int32, output_type=params["output_type"])
 
 
 @way(scan.cumsum_op, scan.cumprod_op)

@@ -34,14 +34,17 @@ def way(*ops: Op) -> Callable[[Way], Way]:
 def same(*ops: Op, by: str = "T=0") -> None:
     """Register ops whose nodes differ in nothing from TensorFlow's, but for the attributes that `by` says.
 
-    ``"Type T=0 Tidx=int32 N=N keep_dims=.keepdims Tout=out"``: the op type if it is another one than the op's, the
-    dtype of an operand or of the first result, a dtype, the number of operands, a parameter (``?full`` as a bool).
+    ``"Type axis@axis T=0 Tidx=int32 N=N keep_dims=.keepdims Tout=out"``: the op type if it is another one than the
+    op's, a parameter as a further operand, the dtype of an operand or of the first result, a dtype, the number of
+    operands, a parameter (``?full`` as a bool).
     """
-    kind = next((word for word in by.split() if "=" not in word), "")
+    kind = next((word for word in by.split() if "=" not in word and "@" not in word), "")
     attributes = [word.split("=") for word in by.split() if "=" in word]
+    constants = [word.split("@") for word in by.split() if "@" in word]
 
     def write(s: Source) -> None:
-        s.main(kind or s.node.op.type, **{name: _attribute(s, text) for name, text in attributes})
+        further = [s.const(name, s.node.params[parameter]) for name, parameter in constants]
+        s.main(kind or s.node.op.type, [*s.inputs, *further], **{n: _attribute(s, text) for n, text in attributes})
 
     way(*ops)(write)
 

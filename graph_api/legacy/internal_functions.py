@@ -136,11 +136,6 @@ def smart_constant_value(pred: Any) -> bool | None:
     return bool(pred)
 
 
-def shape_internal(input: Any, name: str | None = None, optimize: bool = True, out_type: Any = tf.int32) -> Any:
-    """`tf.shape`."""
-    return tf.shape(input, name, out_type)
-
-
 def pfor(
     loop_fn: Callable[[Any], Any], iters: Any, fallback_to_while_loop: bool = True, parallel_iterations: Any = None
 ) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from engine.closed.function import ClosedFunction
-from engine.core.aval import Aval, Shape, aval_of_array
+from engine.core.aval import Aval, Shape, aval_of_array, common_shape
 from engine.runtime.cache import Cache
 from engine.runtime.structs import field, struct
 
@@ -202,7 +202,7 @@ def _shared(
     runs = family.runs.get(shapes, 0)
     if runs >= _SHARED_RUNS:
         return None
-    general = [_in_common(a, b) for a, b in zip(family.shapes, shapes, strict=True)]
+    general = [common_shape(a, b) for a, b in zip(family.shapes, shapes, strict=True)]
     if general != family.shapes:
         family.sizes = Sizes()
     size = _open_size(general, avals)
@@ -229,9 +229,3 @@ def _shared(
         executable.program.keep_in_python()
         family.shapes, family.executable = general, executable
     return executable
-
-
-def _in_common(shape: Shape, other: Shape) -> Shape:
-    """A shape with what two shapes of the same rank differ in left open."""
-    assert shape is not None and other is not None
-    return tuple([a if a == b else None for a, b in zip(shape, other, strict=True)])

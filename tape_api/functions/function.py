@@ -25,7 +25,7 @@ from engine.closed.call_record import VaryingShape, are_plain, no_longer, refere
 from engine.closed.function import plain
 from engine.closed.traced_function import TracedFunction
 from engine.core import nest
-from engine.core.aval import Aval
+from engine.core.aval import Aval, common_shape
 from engine.core.composite import Composite
 from engine.core.detach import effect
 from engine.core.dtypes import DType
@@ -408,7 +408,10 @@ class Function(Shown, Generic[P, R]):
             if found is None:
                 self._open.put(wanted, avals)
                 return None
-            avals = [_in_common(a, b) for a, b in zip(getattr(found, "avals", found), avals, strict=True)]
+            avals = [
+                Aval(common_shape(a.shape, b.shape), a.dtype)
+                for a, b in zip(getattr(found, "avals", found), avals, strict=True)
+            ]
             if all(a.is_static for a in avals):
                 return None
         made = self._called_with_symbols(key, args, kwargs, arguments, avals)
@@ -693,13 +696,6 @@ def _fitting(
         told |= {id(x): s for x, s in zip(fitted, wanted, strict=True) if isinstance(s, TensorSpec)}
         bound.arguments[name] = nest.pack_sequence_as(spec, fitted)
     return bound.args, bound.kwargs, told
-
-
-def _in_common(a: Aval, b: Aval) -> Aval:
-    """All that holds for two avals of one dtype."""
-    if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
-        return Aval(None, a.dtype)
-    return Aval(tuple([p if p == q else None for p, q in zip(a.shape, b.shape, strict=True)]), a.dtype)
 
 
 def _fitted(func: Callable[..., Any], name: str, x: Any, spec: Any) -> Any:

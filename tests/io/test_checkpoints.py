@@ -318,11 +318,11 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
 
 
 def test_the_state_comes_back(tmp_path: Path) -> None:
-    checkpoints.update_state(
-        str(tmp_path), "m-2", ["m-1", "m-2"], all_model_checkpoint_timestamps=[1.5, 2.5], last_preserved_timestamp=0.5
-    )
+    times = {"all_model_checkpoint_timestamps": [1.5, 2.5], "last_preserved_timestamp": 0.5}
+    first, last = (str(tmp_path / name) for name in ("m-1", "m-2"))
+    checkpoints.update_state(str(tmp_path), "m-2", ["m-1", "m-2"], **times)  # type: ignore[arg-type]
     assert checkpoints.get_state(str(tmp_path)) == checkpoints.CheckpointState(
-        str(tmp_path / "m-2"), [str(tmp_path / "m-1"), str(tmp_path / "m-2")], [1.5, 2.5], 0.5
+        model_checkpoint_path=last, all_model_checkpoint_paths=[first, last], **times
     )
     assert checkpoints.latest(str(tmp_path)) is None, "it names a checkpoint that is not there"
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.extras.ops.compositions import saturate_cast
 from dualgrad.extras.ops.resize import image_size, method_named, resized
 from engine.core.dtypes import as_dtype, float16, float32
 from engine.core.operands import Operand, operands
@@ -26,21 +27,6 @@ from engine.ops.shape import expand_dims, identity, transpose
 from engine.runtime.errors import InvalidArgumentError, NotKnownYet, ShapeError
 
 # ---- dtypes of pixels ------------------------------------------------------------------------------------------------
-
-
-def saturated(x: Any, dtype: Any) -> Operand:
-    """`x` cast to `dtype`, what lies outside its range limited to it first."""
-    low, high = as_dtype(dtype).min, as_dtype(dtype).max
-    own = dtype_of(x)
-    if own.min < low or own.max > high:
-        number = own.as_numpy_dtype
-        least, most = (number(min(max(v, own.min), own.max)) for v in (low, high))
-        if own.is_floating:
-            least, most = (
-                np.nextafter(v, number(0)) if abs(v) > abs(w) else v for v, w in ((least, low), (most, high))
-            )
-        x = clip(x, least, most)
-    return cast(x, dtype)
 
 
 @operands("image")
@@ -60,7 +46,7 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False) -> Opera
     array([0., 1.], dtype=float32)
     """
     old, new = dtype_of(image), as_dtype(dtype)
-    to = saturated if saturate else cast
+    to = saturate_cast if saturate else cast
     if old is new:
         return identity(image)
     if old.is_integer and new.is_integer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dualgrad.frontend.flow import batched
@@ -95,7 +95,7 @@ def plain_while_loop(
 
 def _invariants(loop_vars: Any, arrays: Sequence[Any], start: Sequence[Any], invariants: Any) -> list[Aval]:
     """The avals of the loop variables in all iterations."""
-    declared = [None] * len(arrays) if invariants is None else _up_to(loop_vars, invariants)
+    declared = [None] * len(arrays) if invariants is None else up_to(loop_vars, invariants)
     known = []
     for i, (array, tensor, invariant) in enumerate(zip(arrays, start, declared, strict=True)):
         if tensor is None:
@@ -117,7 +117,7 @@ def _invariants(loop_vars: Any, arrays: Sequence[Any], start: Sequence[Any], inv
 def _of_parts(loop_vars: Any, tensors: Any, invariants: Any) -> Any:
     """The invariants of the parts of composites: how many rows or elements they have may change."""
     whole = nest.flatten(loop_vars)
-    declared = [None] * len(whole) if invariants is None else _up_to(loop_vars, invariants)
+    declared = [None] * len(whole) if invariants is None else up_to(loop_vars, invariants)
     known: list[Any] = []
     for leaf, given in zip(whole, declared, strict=True):
         if type(parts := opened(leaf)) is not type(leaf):
@@ -128,12 +128,12 @@ def _of_parts(loop_vars: Any, tensors: Any, invariants: Any) -> Any:
     return nest.pack_sequence_as(tensors, known)
 
 
-def _up_to(structure: Any, other: Any) -> list[Any]:
+def up_to(structure: Any, other: Any) -> list[Any]:
     """The parts of `other` that stand where `structure` has its leaves."""
-    if isinstance(structure, dict):
-        return [part for key in sorted(structure) for part in _up_to(structure[key], other[key])]
+    if isinstance(structure, Mapping):
+        return [part for key in sorted(structure) for part in up_to(structure[key], other[key])]
     if isinstance(structure, (list, tuple)):
-        return [part for a, b in zip(structure, other, strict=True) for part in _up_to(a, b)]
+        return [part for a, b in zip(structure, other, strict=True) for part in up_to(a, b)]
     return [other]
 
 

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
-
 import numpy as np
 
 from dualgrad.files import limits
+from dualgrad.files.arrays import idx
 from dualgrad.keras.datasets.local_files import BASE, Split, fetched
-from engine.runtime.errors import DataLossError
 
 
 def _array(name: str, rank: int) -> np.ndarray:
     """The array in an IDX file."""
     path = fetched(name, BASE + name, cache_subdir="datasets/fashion-mnist")
-    with limits.damage(path), gzip.open(path) as file:
-        data = file.read(limits.most_bytes(path) + 1)
-        limits.require(len(data), path, "what it unpacks to")
-        header = np.frombuffer(data, ">u4", rank + 1)
-        if header[0] != 2048 + rank:
-            raise DataLossError(f"{path} is no IDX file of rank {rank}")
-        return np.frombuffer(data, np.uint8, offset=4 * (rank + 1)).reshape(header[1:].tolist())
+    return idx(limits.gunzipped(path, path), rank, path)
 
 
 def load_data() -> Split:

@@ -23,6 +23,15 @@ def _far_below(scores: Any) -> Operand:
     return tf.cast(-3e4 if dtype is float16 else -1e9, dtype)
 
 
+def _dropped(layer: Any, weights: Any, training: Any) -> Any:
+    """The weights of attention, some of them dropped while training."""
+    if not layer.dropout:
+        return weights
+    return layer.host.choose(
+        training, lambda: layer.host.dropout(weights, layer.dropout, None, layer._seeds), lambda: weights
+    )
+
+
 class EinsumDense(Layer):
     """``activation(einsum(equation, inputs, kernel) + bias)``.
 
@@ -249,11 +258,7 @@ class _HeadedAttention(Layer):
             # as in Keras, which has two ways to compute this: queries that may attend to nothing get nothing in this
             # one, the mean of all values in the other
             weights = tf.where(allowed, weights, tf.zeros_like(weights))
-        shown = weights
-        if self.dropout:
-            weights = self.host.choose(
-                training, lambda: self.host.dropout(shown, self.dropout, None, self._seeds), lambda: shown
-            )
+        shown, weights = weights, _dropped(self, weights, training)
         result = self._output_dense(tf.einsum("acbe,aecd->abcd", weights, value))
         set_mask(result, own)
         return (result, shown) if return_attention_scores else result
@@ -378,12 +383,8 @@ class Attention(Layer):
             allowed = causal if allowed is None else tf.logical_and(allowed, causal)
         if allowed is not None:
             scores = tf.where(allowed, scores, scores + _far_below(scores))
-        weights = shown = tf.softmax(scores, axis=-1)
-        if self.dropout:
-            weights = self.host.choose(
-                training, lambda: self.host.dropout(shown, self.dropout, None, self._seeds), lambda: shown
-            )
-        result = tf.matmul(weights, value)
+        shown = tf.softmax(scores, axis=-1)
+        result = tf.matmul(_dropped(self, shown, training), value)
         if query_mask is not None:
             on = tf.expand_dims(tf.cast(query_mask, "bool"), -1)
             result = tf.where(on, result, tf.zeros_like(result))

@@ -86,6 +86,14 @@ def pooled(x: Any, pooling: Any) -> Any:
     return layers.GlobalMaxPooling2D()(x) if pooling == "max" else x
 
 
+def classified(x: Any, top: bool, pooling: Any, classes: int, activation: Any) -> Any:
+    """Probabilities of classes from the means of the last features; without the `top` these features, `pooled`."""
+    if not top:
+        return pooled(x, pooling)
+    x = layers.GlobalAveragePooling2D(name="avg_pool")(x)
+    return layers.Dense(classes, activation=activation, name="predictions")(x)
+
+
 def finished(inputs: Any, outputs: Any, name: str, weights: Any, files: dict[bool, tuple[str, str]], top: bool) -> Any:
     """The model, with its weights: None, those of a file, or those learned from ImageNet, which are downloaded."""
     model = keras.Model(inputs, outputs, name=name)

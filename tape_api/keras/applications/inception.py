@@ -12,12 +12,12 @@ from typing import Any
 
 from tape_api.keras.applications.common import (
     check_weights,
+    classified,
     decode_predictions,
     finished,
     first,
     layers,
     normal,
-    pooled,
     shape_of_input,
 )
 from tape_api.keras.applications.common import preprocess_input as _preprocess
@@ -103,11 +103,7 @@ def InceptionV3(
     x = _joined([*narrow, layers.MaxPooling2D(3, strides=2)(x)], "mixed8")
     for i in range(2):
         x = _wide(x, i)
-    if include_top:
-        x = layers.GlobalAveragePooling2D(name="avg_pool")(x)
-        x = layers.Dense(classes, activation=classifier_activation, name="predictions")(x)
-    else:
-        x = pooled(x, pooling)
+    x = classified(x, include_top, pooling, classes, classifier_activation)
     return finished(inputs, x, name, weights, _FILES["inception"], include_top)
 
 
@@ -149,11 +145,7 @@ def Xception(
     x = _shrunk(x, 13, (728, 1024))
     for i, width in enumerate((1536, 2048), 1):
         x = _separable(x, width, f"block14_sepconv{i}", before=False, after=True)
-    if include_top:
-        x = layers.GlobalAveragePooling2D(name="avg_pool")(x)
-        x = layers.Dense(classes, activation=classifier_activation, name="predictions")(x)
-    else:
-        x = pooled(x, pooling)
+    x = classified(x, include_top, pooling, classes, classifier_activation)
     return finished(inputs, x, name, weights, _FILES["xception"], include_top)
 
 
