@@ -249,9 +249,10 @@ class Variable(InMemory, _Base):  # type: ignore[misc]
         if active.region is not None:
             active.region.assign(self, unrecorded(convert_to_tensor, value, self._dtype))
             return self if read_value else None
-        exclusively(self.locks, setattr, self, "_tensor", self._fitting(value))
+        tensor = self._fitting(value)
+        exclusively(self.locks, setattr, self, "_tensor", tensor)
         if active.tapes:
-            assigned(self, value, self._tensor)
+            assigned(self, value, tensor)
         return self if read_value else None
 
     def assign_add(
@@ -270,19 +271,21 @@ class Variable(InMemory, _Base):  # type: ignore[misc]
         if active.region is not None:
             active.region.assign(self, unrecorded(lambda: op(self.read_value(), self._converted(delta, what))))
             return self if read_value else None
-        exclusively(self.locks, self._updated, op, self._converted(delta, what), what)
+        tensor = exclusively(self.locks, self._updated, op, self._converted(delta, what), what)
         if active.tapes:
-            assigned(self, delta, self._tensor)
+            # meanwhile another thread may have assigned
+            assigned(self, delta, tensor)
         return self if read_value else None
 
-    def _updated(self, op: Op, change: EagerTensor, what: str) -> None:
+    def _updated(self, op: Op, change: EagerTensor, what: str) -> EagerTensor:
         if change._shape != self._tensor._shape:
             raise ShapeError(
                 f"{what}: the variable {self.name!r} has shape {format_shape(self._tensor._shape)}, the value to apply "
                 f"{format_shape(change._shape)}"
             )
         self._note_old()
-        self._tensor = unrecorded(lambda: op(self._snapshot(), change))
+        self._tensor = tensor = unrecorded(lambda: op(self._snapshot(), change))
+        return tensor
 
     def _note_old(self) -> None:
         if active.function is not None:

@@ -5,6 +5,7 @@ import copy
 import functools
 import gc
 import itertools
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ import pytest
 
 import tape_api as tf
 from engine.core import lazy_tensor
+from tape_api import variable
 from tests.tapes import gradient_in, watching
 
 RNG = np.random.default_rng(7)
@@ -563,24 +565,40 @@ def test_results_and_variables_do_not_share_memory() -> None:
     assert [float(y[0]) for y in found] == [1.0, 2.0, 3.0, 4.0]
 
 
-def test_threads() -> None:
-    v = tf.Variable(0.0)
+@pytest.mark.parametrize(("size", "calls"), [(1, 200), (1 << 17, 20)])
+def test_threads(size: int, calls: int, request: pytest.FixtureRequest) -> None:
+    request.addfinalizer(functools.partial(sys.setswitchinterval, sys.getswitchinterval()))
+    sys.setswitchinterval(1e-5)
+    v, x = tf.Variable(tf.zeros([size])), tf.ones([size])
 
     @tf.function
     def step(x: Any) -> Any:
         v.assign_add(x)
         return x * 2
 
-    def work() -> None:
-        for _ in range(200):
-            step(tf.constant(1.0))
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: [step(x) for _ in range(calls)]) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert float(v) == 800.0
+    np.testing.assert_array_equal(v, np.full(size, 4.0 * calls))
+
+
+def test_what_another_thread_assigns_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    v, left, exclusively = tf.Variable(0.0), [threading.Thread(target=lambda: v.assign_add(10.0))], variable.exclusively
+
+    def interrupted(*arguments: Any) -> Any:
+        result = exclusively(*arguments)
+        for thread in [left.pop() for _ in left[:]]:
+            thread.start()
+            thread.join()
+        return result
+
+    monkeypatch.setattr(variable, "exclusively", interrupted)
+    step = tf.function(lambda x: v.assign_add(x, read_value=False))
+    step(tf.constant(1.0))
+    step(tf.constant(1.0))
+    assert float(v) == 12.0
 
 
 @pytest.mark.parametrize("taped", [False, True])
