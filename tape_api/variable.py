@@ -273,7 +273,6 @@ class Variable(InMemory, _Base):  # type: ignore[misc]
             return self if read_value else None
         tensor = exclusively(self.locks, self._updated, op, self._converted(delta, what), what)
         if active.tapes:
-            # meanwhile another thread may have assigned
             assigned(self, delta, tensor)
         return self if read_value else None
 

@@ -117,10 +117,7 @@ class Staged:
         return results
 
     def with_choices(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The results where there is a NaN, which not to choose may make zero; if that is often so, from now on.
-
-        Also where a kernel refused what it was given: it may be a NaN or an infinity that a choice makes zero.
-        """
+        """The results where a kernel meets, or refuses, a NaN that a choice may make zero; if often so, from now on."""
         self.failures += 1
         if self.failures >= _MOST_RESUMED:
             self.plain = None
@@ -149,11 +146,8 @@ class Staged:
     def failed(
         self, program: Runnable, error: Exception, position: int, operands: tuple[Any, ...], arguments: tuple[Any, ...]
     ) -> tuple[Any, ...]:
-        """Raise what a kernel raised in the op's own words, with the place where the user made the op.
-
-        Without choices the kernel may have been given what they leave out: the program runs again with them.
-        """
-        if program is not self.program:
+        """Raise what a kernel raised in the op's own words, with the place where the user made the op."""
+        if program is not self.program:  # it may have been given what choices leave out
             return self.with_choices(arguments)
         instruction = program.instructions[position]
         return _reraise(error, instruction, operands[: len(instruction.inputs)], self.located)

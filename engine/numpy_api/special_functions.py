@@ -1,8 +1,7 @@
 """Which ufuncs of SciPy's are ours, by name, where it takes more than an op whose kernel is the ufunc.
 
 Distribution functions are gamma and beta functions of other arguments; SciPy's that give several results are several
-of our ops; what is complex for real arguments is made complex first. SciPy cuts orders and
-counts to whole numbers.
+of our ops; what is complex for real arguments is made complex first.
 """
 
 from __future__ import annotations

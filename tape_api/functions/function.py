@@ -458,10 +458,9 @@ class Function(Shown, Generic[P, R]):
         tape.watch_all(own)
         tapes, since = active.tapes, standing_in(own, arguments)
         tape.start()
-        # what is put off in a variable another thread might read, or write over
-        at_once = tapes or threading.active_count() > 1
         try:
-            with nullcontext() if at_once else putting_off(tape):
+            # what is put off in a variable another thread might read, or write over
+            with nullcontext() if tapes or threading.active_count() > 1 else putting_off(tape):
                 result = self._as_python(args, kwargs, self._streams_of(key))
         finally:
             tape.stop()

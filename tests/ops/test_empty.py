@@ -1,5 +1,6 @@
 """Arrays without elements: every op that acts on entries takes them, and its derivatives do."""
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -78,13 +79,8 @@ def test_one_frequency_alone_is_no_series(name: str) -> None:
     assert tape_api.signal.irfft(tape_api.constant(spectrum), [1]).shape == (1, 1, 1)
 
 
-@pytest.mark.parametrize("name", ["conv2d", "depthwise_conv2d"])
-def test_filters_that_make_no_channels_have_no_slope(name: str) -> None:
+def test_filters_that_make_no_channels_have_no_slope() -> None:
     images, filters = np.ones((2, 4, 5, 3)), np.ones((3, 3, 3, 0))
-    got = gradient(
-        lambda x, w: getattr(tape_api.nn, name)(x, w, [1, 1, 1, 1], "SAME"),
-        [images, filters],
-        [0, 1],
-        [images[..., :0]],
-    )
-    assert array(got[0]).shape == images.shape and not array(got[0]).any() and array(got[1]).shape == filters.shape
+    conv = functools.partial(tape_api.nn.depthwise_conv2d, strides=[1, 1, 1, 1], padding="SAME")
+    to_images, to_filters = map(array, gradient(conv, [images, filters], [0, 1], [images[..., :0]]))
+    assert (to_images.shape, to_filters.shape, to_images.any()) == (images.shape, filters.shape, False)

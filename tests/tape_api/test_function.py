@@ -565,23 +565,22 @@ def test_results_and_variables_do_not_share_memory() -> None:
     assert [float(y[0]) for y in found] == [1.0, 2.0, 3.0, 4.0]
 
 
-@pytest.mark.parametrize(("size", "calls"), [(1, 200), (1 << 17, 20)])
-def test_threads(size: int, calls: int, request: pytest.FixtureRequest) -> None:
+def test_threads(request: pytest.FixtureRequest) -> None:
     request.addfinalizer(functools.partial(sys.setswitchinterval, sys.getswitchinterval()))
     sys.setswitchinterval(1e-5)
-    v, x = tf.Variable(tf.zeros([size])), tf.ones([size])
+    v, x = tf.Variable(tf.zeros([1 << 17])), tf.ones([1 << 17])
 
     @tf.function
     def step(x: Any) -> Any:
         v.assign_add(x)
         return x * 2
 
-    threads = [threading.Thread(target=lambda: [step(x) for _ in range(calls)]) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: [step(x) for _ in range(20)]) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    np.testing.assert_array_equal(v, np.full(size, 4.0 * calls))
+    assert np.all(v.numpy() == 80.0)
 
 
 def test_what_another_thread_assigns_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:

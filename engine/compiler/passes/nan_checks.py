@@ -25,16 +25,6 @@ from engine.ops.arithmetic import maximum
 from engine.ops.compare import equal, keep_chosen
 
 
-class SpeculationFailed(Exception):
-    """Raised by `check` inside a program, and caught by what runs it."""
-
-
-def check(x: Any) -> None:
-    """Raise `SpeculationFailed` if there is a NaN (or, among complex numbers, an infinity)."""
-    if has_nan(x):
-        raise SpeculationFailed
-
-
 def _kept(instruction: Instruction) -> Sequence[int]:
     """The operands each NaN of which makes a NaN in the result."""
     inputs = instruction.inputs
@@ -42,13 +32,12 @@ def _kept(instruction: Instruction) -> Sequence[int]:
 
 
 def _no_nan(x: Any) -> np.ndarray:
-    check(x)
+    if has_nan(x):
+        raise FloatingPointError("there is a NaN or, among complex numbers, an infinity: the program needs its choices")
     return np.ones((), bool)
 
 
-no_nan = instruction_op(
-    "no_nan", __name__, _no_nan, lambda x: Aval((), bool_), "True; it raises `SpeculationFailed` if there is a NaN."
-)
+no_nan = instruction_op("no_nan", __name__, _no_nan, lambda x: Aval((), bool_), "True; it raises if there is a NaN.")
 _LARGEST = 1 << 16
 """Elements of a value up to which it may be kept to the end of a program to be looked at; larger ones are at once."""
 _SMALL = 1 << 10

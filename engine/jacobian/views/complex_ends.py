@@ -73,31 +73,21 @@ def joined(first: Any, second: Any, source: Any) -> Any:
         made = object.__new__(type(whole))
         values = [None if part is None else part.values for part in (first, second)]
         # both parts take all of the target, so their patterns are one
-        assert first is None or second is None or _alike(first.indices, second.indices)
+        assert first is None or second is None or first.indices.shape == second.indices.shape
         made.__dict__.update(whole.__dict__, values=_joined(values[0], values[1], source))
         return made
     if sparse.issparse(first) or sparse.issparse(second):
-        first = _zeros(second) if first is None else first
-        second = _zeros(first) if second is None else second
-        assert np.array_equal(first.tocoo().coords, second.tocoo().coords)
+        whole = (second if first is None else first).copy()
+        real, imag = [np.zeros_like(whole.data) if part is None else part.data for part in (first, second)]
+        assert real.shape == imag.shape  # as above
         if dtype_of(source).is_complex:
-            check_holomorphic(first.data, second.data)
-            return first
-        whole = first.astype(np.result_type(first.dtype, np.complex64))
-        whole.data.imag = second.data
+            check_holomorphic(real, imag)
+            whole.data[...] = real
+        else:
+            whole = whole.astype(np.result_type(whole.dtype, np.complex64))
+            whole.data.real, whole.data.imag = real, imag
         return whole
     return _joined(first, second, source)
-
-
-def _zeros(part: Any) -> Any:
-    """Zeros in the places of a sparse array's entries, which may be infinite."""
-    zeros = part.copy()
-    zeros.data[...] = 0
-    return zeros
-
-
-def _alike(a: Any, b: Any) -> bool:
-    return not isinstance(a, np.ndarray) or np.array_equal(a, b)
 
 
 def _joined(first: Any, second: Any, source: Any) -> Any:
