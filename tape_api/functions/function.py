@@ -459,8 +459,7 @@ class Function(Shown, Generic[P, R]):
         tapes, since = active.tapes, standing_in(own, arguments)
         tape.start()
         try:
-            # what is put off in a variable another thread might read, or write over
-            with nullcontext() if tapes or threading.active_count() > 1 else putting_off(tape):
+            with nullcontext() if tapes else putting_off(tape):
                 result = self._as_python(args, kwargs, self._streams_of(key))
         finally:
             tape.stop()
@@ -512,6 +511,8 @@ class Function(Shown, Generic[P, R]):
         made = [weakref.ref(out) for node in tape.everything() for out in node.outputs]
         drawn = [x._array for values, _ in tape.drawn for x in values]
         is_due = any(type(x) is LazyTensor for x in [*traced.ends, *[v._tensor for v, _ in tape.before.values()]])
+        if tape.before and threading.active_count() > 1:
+            is_due = False  # other threads may have assigned since
         if is_due:
             tape.put_back()
         tape.forget()
