@@ -738,9 +738,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "_eager", "Eager ops and their recording.", -1, methods, NULL, NULL, NULL, NULL};
-
 PyMODINIT_FUNC PyInit__eager(void)
 {
     import_array();
@@ -763,9 +760,5 @@ PyMODINIT_FUNC PyInit__eager(void)
         operator_type == NULL || tracked_type == NULL || key_type == NULL) {
         return NULL;
     }
-    PyObject *made = PyModule_Create(&module);
-    if (made != NULL && PyModule_AddObjectRef(made, "Tracked", (PyObject *)tracked_type) < 0) {
-        Py_CLEAR(made);
-    }
-    return with_sources(made);
+    return with(new_module("_eager", "Eager ops and their recording.", methods), "Tracked", Py_NewRef((PyObject *)tracked_type));
 }

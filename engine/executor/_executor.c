@@ -696,9 +696,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "_executor", "The interpreter of the native executor.", -1, methods, NULL, NULL, NULL, NULL};
-
 PyMODINIT_FUNC PyInit__executor(void)
 {
     import_array();
@@ -706,14 +703,11 @@ PyMODINIT_FUNC PyInit__executor(void)
     if (PyType_Ready(&table_type) < 0) {
         return NULL;
     }
-    PyObject *made = PyModule_Create(&module), *loops = own_loops(), *steps = fused_steps();
-    if (made == NULL || PyModule_AddObjectRef(made, "Table", (PyObject *)&table_type) < 0 || PyModule_AddObjectRef(made, "LOOPS", loops) < 0 ||
-        PyModule_AddObjectRef(made, "STEPS", steps) < 0 || PyModule_AddIntConstant(made, "FUSES", fused_loop("fused_d_l", &(Loop){0})) < 0 ||
-        PyModule_AddIntConstant(made, "MAX_OPERANDS", MAX_OPERANDS) < 0 || PyModule_AddIntConstant(made, "MOST_TAKEN", MOST_TAKEN) < 0 ||
-        PyModule_AddIntConstant(made, "MOST_TERMS", MOST_TERMS) < 0) {
-        Py_CLEAR(made);
-    }
-    Py_XDECREF(loops);
-    Py_XDECREF(steps);
-    return with_sources(made);
+    PyObject *made = with(new_module("_executor", "The interpreter of the native executor.", methods), "Table", Py_NewRef((PyObject *)&table_type));
+    made = with(made, "LOOPS", own_loops());
+    made = with(made, "STEPS", fused_steps());
+    made = with(made, "FUSES", PyLong_FromLong(fused_loop("fused_d_l", &(Loop){0})));
+    made = with(made, "MAX_OPERANDS", PyLong_FromLong(MAX_OPERANDS));
+    made = with(made, "MOST_TAKEN", PyLong_FromLong(MOST_TAKEN));
+    return with(made, "MOST_TERMS", PyLong_FromLong(MOST_TERMS));
 }

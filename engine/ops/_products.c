@@ -131,26 +131,17 @@ static Gufunc gufuncs[] = {
 };
 static void *data[sizeof(gufuncs) / sizeof(gufuncs[0])][2]; /* the loop of float32 is told whose it is */
 
-static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "_products", "Linear algebra of stacks of small matrices.", -1, NULL, NULL, NULL, NULL, NULL};
-
 PyMODINIT_FUNC PyInit__products(void)
 {
     import_array();
     import_umath();
-    PyObject *made = PyModule_Create(&module);
-    if (made == NULL || PyModule_AddIntConstant(made, "MOST", MOST_CORE) < 0) {
-        Py_CLEAR(made);
-    }
+    PyObject *made = with(new_module("_products", "Linear algebra of stacks of small matrices.", NULL), "MOST", PyLong_FromLong(MOST_CORE));
     for (size_t i = 0; made != NULL && i < sizeof(gufuncs) / sizeof(gufuncs[0]); i++) {
         Gufunc *each = &gufuncs[i];
         data[i][0] = each;
         PyObject *ufunc = PyUFunc_FromFuncAndDataAndSignature(
             each->functions, data[i], each->types, 2, each->nin, each->nout, PyUFunc_None, each->name, each->doc, 0, each->signature);
-        if (ufunc == NULL || PyModule_AddObjectRef(made, each->name, ufunc) < 0) {
-            Py_CLEAR(made);
-        }
-        Py_XDECREF(ufunc);
+        made = with(made, each->name, ufunc);
     }
-    return made == NULL ? NULL : with_sources(made);
+    return made;
 }

@@ -714,12 +714,9 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "_windows", "Windows that slide over images.", -1, methods, NULL, NULL, NULL, NULL};
-
 PyMODINIT_FUNC PyInit__windows(void)
 {
     import_array();
     import_umath();
-    return find_matmul() < 0 ? NULL : with_sources(PyModule_Create(&module));
+    return find_matmul() < 0 ? NULL : new_module("_windows", "Windows that slide over images.", methods);
 }

@@ -85,12 +85,8 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "_checksum", "Checksums of files.", -1, methods, NULL, NULL, NULL, NULL};
-
 PyMODINIT_FUNC PyInit__checksum(void)
 {
     make_tables();
-    PyObject *made = PyModule_Create(&definition);
-    return made == NULL ? NULL : with_sources(made);
+    return new_module("_checksum", "Checksums of files.", methods);
 }

@@ -427,24 +427,15 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "_elementary", "Elementary functions, with the same bits on every machine.", -1, methods, NULL, NULL, NULL, NULL};
-
 PyMODINIT_FUNC PyInit__elementary(void)
 {
     import_array();
     import_umath();
-    PyObject *made = PyModule_Create(&module), *umath = PyImport_ImportModule("numpy");
-    if (umath == NULL) {
-        Py_CLEAR(made);
-    }
+    PyObject *umath = PyImport_ImportModule("numpy");
+    PyObject *made = umath == NULL ? NULL : new_module("_elementary", "Elementary functions: the same bits everywhere.", methods);
     for (int i = 0; made != NULL && i < FUNCTIONS; i++) {
-        PyObject *ufunc = ufunc_of(&functions[i], umath);
-        if (ufunc == NULL || PyModule_AddObjectRef(made, functions[i].name, ufunc) < 0) {
-            Py_CLEAR(made);
-        }
-        Py_XDECREF(ufunc);
+        made = with(made, functions[i].name, ufunc_of(&functions[i], umath));
     }
     Py_XDECREF(umath);
-    return made == NULL ? NULL : with_sources(made);
+    return made;
 }
