@@ -278,7 +278,7 @@ def test_digits_that_are_not_there_or_damaged(tmp_path: Path) -> None:
     assert "Validation size should be between 0 and 30" in run(tmp_path, text).stderr
     name = "train-images-idx3-ubyte.gz"
     (tmp_path / "data" / name).write_bytes(gzip.compress(b"\0\0\x08\x03\0\0\0\x02"))
-    assert f"MNIST file {name}" in run(tmp_path, text).stderr
+    assert f"{name} is no IDX file" in run(tmp_path, text).stderr
 
 
 OLD = {
