@@ -73,13 +73,14 @@ def joined(first: Any, second: Any, source: Any) -> Any:
         made = object.__new__(type(whole))
         values = [None if part is None else part.values for part in (first, second)]
         # both parts take all of the target, so their patterns are one
-        assert first is None or second is None or first.indices.shape == second.indices.shape
+        if first is not None and second is not None and isinstance(first.indices, np.ndarray):
+            assert np.array_equal(first.indices, second.indices)
         made.__dict__.update(whole.__dict__, values=_joined(values[0], values[1], source))
         return made
     if sparse.issparse(first) or sparse.issparse(second):
         whole = (second if first is None else first).copy()
         real, imag = [np.zeros_like(whole.data) if part is None else part.data for part in (first, second)]
-        assert real.shape == imag.shape  # as above
+        assert first is None or second is None or np.array_equal(first.tocoo().coords, second.tocoo().coords)
         if dtype_of(source).is_complex:
             check_holomorphic(real, imag)
             whole.data[...] = real
