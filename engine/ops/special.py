@@ -219,8 +219,8 @@ expint = real_elementwise(
 
 def _at_ends(out: Any, x: Any) -> Any:
     """SciPy's values, but for its -inf at -inf, and its infinities where x has no reciprocal."""
-    infinite = np.isinf(out)
-    return np.where(infinite, np.where(np.abs(x) < 1, -np.log(np.abs(x)), np.inf), out) if infinite.any() else out
+    infinite, size = np.isinf(out), np.abs(x)
+    return np.where(infinite, np.where(size < 1, -elementary.log(size), np.inf), out) if infinite.any() else out
 
 
 lgamma = real_elementwise(

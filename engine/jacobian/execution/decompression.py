@@ -436,7 +436,7 @@ def _in_csr_order(
 
 def _ascending(parts: list[tuple[np.ndarray, np.ndarray]], entries: int) -> tuple[np.ndarray, np.ndarray]:
     """Positions, in ascending order, and which of so many entries: those of all parts, which are given up."""
-    size = 1 + max([int(position.max()) for position, _ in parts])
+    size = 1 + max([int(position.max(initial=-1)) for position, _ in parts])
     table = nowhere(size, entries)
     for position, entry in parts:
         table[position] = entry
