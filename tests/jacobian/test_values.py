@@ -7,6 +7,7 @@ import pytest
 
 import graph_api
 import tape_api
+from engine.jacobian.views.complex_ends import joined
 from engine.runtime.errors import InvalidArgumentError
 from tests.jacobian.both import Function, dense, in_graph, matrix, on_tape, points, row_by_row
 from tests.tapes import gradient_in, watching
@@ -160,15 +161,14 @@ FOURIER = np.fft.fft(np.eye(4))
 @pytest.mark.parametrize("run", [on_tape, in_graph])
 def test_a_complex_target_of_a_real_source_has_a_complex_jacobian(run: Any, mode: str) -> None:
     x = np.array([1.0, 2.0, -1.0, 0.5])
-    fn = lambda tf, x: tf.signal.fft(tf.cast(x, tf.complex128)) * 1j  # noqa: E731
     for options in ({}, {"format": "csr"}, {"sparsity": np.ones((4, 4))}):
-        (found,) = run(fn, x, mode=mode, **options)
-        found = dense(found)
+        (found,) = map(dense, run(lambda tf, x: tf.signal.fft(tf.cast(x, tf.complex128)) * 1j, x, mode=mode, **options))
         assert found.dtype == np.complex128
         np.testing.assert_allclose(found, 1j * FOURIER, atol=1e-14)
     (single,) = run(lambda tf, x: tf.complex(x, x * 2.0), x.astype(np.float32), mode=mode, format="csc")
     assert single.dtype == np.complex64
     np.testing.assert_array_equal(single.toarray(), np.eye(4) * (1 + 2j))
+    assert joined(single.real, single.real * np.inf, x).data.tolist() == [complex(1, np.inf)] * 4
     # targets side by side, one of which is not connected
     real, none = run(lambda tf, x, y: tf.complex(x, x), x, x, mode=mode)
     np.testing.assert_array_equal(np.asarray(real), np.eye(4) * (1 + 1j))
