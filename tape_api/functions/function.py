@@ -510,14 +510,16 @@ class Function(Shown, Generic[P, R]):
         touched = tape.touched()
         made = [weakref.ref(out) for node in tape.everything() for out in node.outputs]
         drawn = [x._array for values, _ in tape.drawn for x in values]
-        is_late = any(type(x) is LazyTensor for x in [*traced.ends, *[v._tensor for v, _ in tape.before.values()]])
-        is_due = is_late and (not tape.before or threading.active_count() == 1)  # else others may have assigned since
+        late = [*traced.ends, *[v._tensor for v, _ in tape.before.values()]]
+        if tape.before and threading.active_count() > 1:
+            settle(late)  # op by op, as others may have assigned since
+        is_due = any(type(x) is LazyTensor for x in late)
         if is_due:
             tape.put_back()
         tape.forget()
         if is_due:
             traced.fulfil(arguments, drawn)
-        del traced.ends
+        del late, traced.ends
         known = [*nest.flatten(result), *traced.components, *[v._tensor for v in touched]]
         held = references(tapes)
         held.update(map(id, arguments))

@@ -72,8 +72,10 @@ OPTIMIZERS = {
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 @pytest.mark.parametrize("sizes", [(3, 4, 2), (300, 300, 1)])
-def test_training_steps(name: str, sizes: tuple[int, ...]) -> None:
-    """Small variables, and large ones, which are updated where they lie."""
+@pytest.mark.parametrize("threads", [1, 2])
+def test_training_steps(name: str, sizes: tuple[int, ...], threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small variables, and large ones, which are updated where they lie; alone, and where others could assign."""
+    monkeypatch.setattr(threading, "active_count", lambda: threads)
     weights = [numbers(a, b) * 0.1 for a, b in itertools.pairwise(sizes)]
 
     def make() -> tuple[Any, Sequence[Any]]:
