@@ -8,15 +8,16 @@ same order: they record the nodes that Python would have made them record, and a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 from engine.core.eager import EagerTensor, in_c, wrap
 from engine.core.function_tape import FunctionTape
 from engine.core.lazy_tensor import TENSORS
-from engine.core.op import Node
-from engine.core.tape import Tape, active, record, record_read
+from engine.core.op import Node, Op
+from engine.core.tape import Tape, active, logged, record, record_read
+from engine.core.trace import Symbol
 from engine.core.value import Value, address
 from engine.core.variable import Variable, read_variable
 from engine.derivatives.custom import custom_call
@@ -82,9 +83,12 @@ def references(tapes: Sequence[Tape]) -> Counter[int]:
 class CallRecord:
     """The part of a call that tapes are told, from the stopped tape of a first call, its operands and its results.
 
-    Values have numbers: first those given to the function, arguments and random draws, then those read from variables
-    (`read`), the constants, and those that its program makes: `made`, to be forgotten when the program is there.
-    `results` are the numbers of what is returned; None for what is the same each time.
+    `of` has, by ``id``, the symbols that stand for what the tape knows, `constants` pairs of anything else and its
+    symbol, `faults` why other calls may not have a value.
+
+    Values have numbers once a tape is to be told (`prepare`): first those given to the function, arguments and random
+    draws, then those read from variables (`read`), the constants, and those that its program makes. `results` are the
+    numbers of what is returned; None for what is the same each time.
 
     Raises
     ------
@@ -92,40 +96,73 @@ class CallRecord:
         If the same ops cannot be told with other values.
     """
 
-    def __init__(self, tape: FunctionTape, given: Sequence[EagerTensor], results: Sequence[Any]) -> None:
-        nodes, others = list[Node](), list[Node]()
-        for node in tape.seen.nodes:
-            (nodes if any(map(tape.knows, node.outputs)) else others).append(node)
-        kept = [v for v, _ in tape.reads.values() if id(v) not in tape.written]
-        reads = {id(n): n for n in nodes if n.op is read_variable and any(n.inputs[0] is v for v in kept)}
-        known = [*given, *[n.outputs[0] for n in reads.values()]]
+    def __init__(
+        self,
+        tape: FunctionTape,
+        given: Sequence[EagerTensor],
+        results: Sequence[Any],
+        of: Mapping[int, Any],
+        constants: Mapping[int, tuple[Any, Any]],
+        faults: Mapping[int, Exception],
+    ) -> None:
+        self._given = [of[id(x)] for x in given]
+        self._returned = [of.get(id(x)) if isinstance(x, Value) and tape.knows(x) else None for x in results]
+        self._originals = {id(symbol): x for x, symbol in constants.values()}
+        kept = {id(v): v for v, _ in tape.reads.values() if id(v) not in tape.written}
+        self._own = {id(of[id(x)]) for v in kept.values() for x in type(v).tensors([v]) if id(x) in of}
+        self._nodes, self._reads, read = list[Node](), list[Node](), set[int]()
+        others: list[tuple[Sequence[Any], Sequence[Any]]] = []
+        for op, inputs, params, out in logged(tape.seen.recording):
+            outputs = out if op.multi else (out,)
+            if faults and (fault := fault_of((*inputs, *outputs), faults)):
+                raise fault
+            symbol = of.get(id(outputs[0])) if outputs else None
+            if symbol is None:
+                others.append((inputs, outputs))
+            elif op is not read_variable or not isinstance(inputs[0], Variable):
+                _require_same(op, outputs)
+                self._nodes.append(symbol.node)
+            elif id(inputs[0]) in kept and id(symbol) not in read:
+                # no tape that is told follows a variable that is written, or is told again of the same
+                read.add(id(symbol))
+                self._reads.append(Node(op, inputs, params, (symbol,)))
+                self._nodes.append(self._reads[-1])
+        self._written = list(tape.written.values())
+        made = {id(x) for _, outputs in others for x in outputs}
+        apart = [x for inputs, _ in others for x in inputs if id(x) not in made]
+        same = [x for x, symbol in zip(results, self._returned, strict=True) if symbol is None]
+        # what the function makes of shapes is another value in each call
+        looked_at = [x for x in tape.looked_at if not tape.knows(x)]
+        self._alone = [x for x in [*apart, *same, *looked_at] if isinstance(x, Value)]
+        self.read: Sequence[Variable] = list({id(n.inputs[0]): n.inputs[0] for n in self._reads}.values())
+
+    def prepare(self) -> list[Any]:
+        """Give values numbers; the symbols of those that its program has to give, in the order of their numbers."""
+        nodes = self._nodes
+        reads = set(map(id, self._reads))
+        known = [*self._given, *[n.outputs[0] for n in self._reads]]
         places = {id(x) for x in chain(known, *[n.outputs for n in nodes])}
-        used = list({id(x): x for x in [*chain(*[n.inputs for n in nodes]), *results] if id(x) not in places}.values())
-        self.made = [x for x in used if type(x) in TENSORS and tape.knows(x)]
-        self._constants = [x for x in used if not (type(x) in TENSORS and tape.knows(x))]
+        returned = [x for x in self._returned if x is not None]
+        used = list({id(x): x for x in [*chain(*[n.inputs for n in nodes]), *returned] if id(x) not in places}.values())
+        made = [x for x in used if isinstance(x, Symbol) and id(x) not in self._originals]
+        constants = [x for x in used if not isinstance(x, Symbol) or id(x) in self._originals]
         known_ids = set(map(id, known))
-        self.made += [x for n in nodes for x in n.outputs if id(x) not in known_ids]
-        number = {id(x): i for i, x in enumerate([*known, *self._constants, *self.made])}
-        own = {id(v): x for v in kept for x in type(v).tensors([v])}
-        place = {id(n.inputs[0]): i for i, n in enumerate({id(n.inputs[0]): n for n in reads.values()}.values())}
-        self.read = [next(v for v in kept if id(v) == key) for key in place]
-        self._tensors = [(place[id(n.inputs[0])], n.outputs[0] is own[id(n.inputs[0])]) for n in reads.values()]
+        made += [x for n in nodes for x in n.outputs if id(x) not in known_ids]
+        number = {id(x): i for i, x in enumerate([*known, *constants, *made])}
+        self._constants = [self._originals.get(id(x), x) for x in constants]
+        place = {id(v): i for i, v in enumerate(self.read)}
+        self._tensors = [(place[id(n.inputs[0])], id(n.outputs[0]) in self._own) for n in self._reads]
         parts: list[tuple[Any, int, list[Any]]] = [(None, 0, [])]
         for node in nodes:
             if id(node) in reads:
                 parts.append((node.inputs[0], number[id(node.outputs[0])], []))
-            elif node.op is not read_variable or not isinstance(node.inputs[0], Variable):
-                # no tape that is told follows a variable that is written
-                parts[-1][2].extend(_step(node, number))
+            else:
+                out = tuple([number[id(x)] for x in node.outputs])
+                inputs = tuple([number[id(x)] for x in node.inputs])
+                parts[-1][2].extend((node.op, inputs, node.params, out if node.op.multi else out[0]))
         self._steps = [(variable, number, tuple(steps)) for variable, number, steps in parts]
-        self.results = [number[id(x)] if isinstance(x, Value) and tape.knows(x) else None for x in results]
-        self._written = list(tape.written.values())
-        made = {id(x) for n in tape.seen.nodes for x in n.outputs}
-        apart = [x for n in others for x in n.inputs if id(x) not in made]
-        same = [x for x, number in zip(results, self.results, strict=True) if number is None]
-        # what the function makes of shapes is another value in each call
-        looked_at = [x for x in tape.looked_at if not tape.knows(x)]
-        self._alone = [x for x in [*apart, *same, *looked_at] if isinstance(x, Value)]
+        self.results = [None if x is None else number[id(x)] for x in self._returned]
+        return made
 
     def fits(self, tapes: Sequence[Tape]) -> bool:
         """Whether it is all that these tapes would see of the function."""
@@ -153,14 +190,18 @@ class CallRecord:
         return values
 
 
-def _step(node: Node, number: dict[int, int]) -> tuple[Any, ...]:
-    """A node with numbers for values; Untraceable if it may be another one in other calls."""
-    if node.op is custom_call:
+def fault_of(values: Iterable[Any], faults: Mapping[int, Exception]) -> Exception | None:
+    """Why other calls may not have some values; that it is a shape that varies only if that is all."""
+    found = [faults[id(x)] for x in values if id(x) in faults]
+    return next((x for x in found if type(x) is not VaryingShape), found[0] if found else None)
+
+
+def _require_same(op: Op, outputs: Sequence[Any]) -> None:
+    """Raise Untraceable if a node may be another one in other calls."""
+    if op is custom_call:
         raise Untraceable("the rule of a custom_gradient knows the tensors of the call that made it")
-    if node.op.stateful or not TENSORS.issuperset(map(type, node.outputs)):
-        raise Untraceable(f"what {node.op.title} gives depends on more than its operands")
-    out: Any = tuple([number[id(x)] for x in node.outputs])
-    return node.op, tuple([number[id(x)] for x in node.inputs]), node.params, out if node.op.multi else out[0]
+    if not TENSORS.issuperset(map(type, outputs)):
+        raise Untraceable(f"what {op.title} gives depends on more than its operands")
 
 
 def record_all(steps: tuple[Any, ...], values: list[Any]) -> None:

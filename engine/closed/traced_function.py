@@ -4,7 +4,7 @@
 trace of it: arguments become placeholders, variables handles, all else constants. The trace is lowered like a graph,
 when the function is called again, or at once where ops were put off (`engine.core.lazy_tensor`). From then on a call
 costs what a session's run costs, and gives the same bits as the function. While tapes record, another program gives the
-results of all ops, too, and the tapes are told of these (`engine.closed.call_record`).
+results of all ops, too, and the tapes are told of these (`engine.closed.call_record`); it is made when they first do.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engine.closed.call_record import CallRecord, Untraceable, VaryingShape
+from engine.closed.call_record import CallRecord, Untraceable, VaryingShape, fault_of
 from engine.closed.function import ClosedFunction
 from engine.compiler.eager_state import EagerState
 from engine.compiler.ir.layout import order_of_value
@@ -20,13 +20,13 @@ from engine.core import nest
 from engine.core.composite import Composite
 from engine.core.eager import EagerTensor, wrap
 from engine.core.function_tape import Again, FunctionTape
-from engine.core.instantiate import in_trace, instantiate
 from engine.core.lazy_tensor import TENSORS, fulfil
 from engine.core.op import Node
 from engine.core.tape import active, unrecorded
-from engine.core.trace import Trace
+from engine.core.trace import Trace, needed_nodes
 from engine.core.value import aval_of
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
+from engine.derivatives.custom import custom_call
 
 MOST_NODES = 100_000
 """A function that does more is not traced: it is a loop in Python, whose program takes 50 us an op to make."""
@@ -52,7 +52,6 @@ class TracedFunction:
         self._again = [again for _, again in tape.drawn]
         self.draws = tape.draws
         self._trace = Trace()
-        self._make = in_trace(self._trace)
         self._alone: ClosedFunction | None = None
         self._told: ClosedFunction | None = None
         given = [*arguments, *[x for values, _ in tape.drawn for x in values]]
@@ -72,50 +71,29 @@ class TracedFunction:
                 raise Untraceable(f"it returns a {type(x).__name__} that depends on nothing")
         self._places = [i for i, x in enumerate(leaves) if type(x) in TENSORS and tape.knows(x)]
         self.ends = [leaves[i] for i in self._places]
-        self._repeat_needed(tape, of, [*self.ends, *new.values()])
-        self._outputs = [of[id(leaves[i])] for i in self._places]
+        constants: dict[int, tuple[Any, Any]] = {}
+        faults = self._repeat(tape.everything(), of, constants)
+        _require([*self.ends, *new.values()], tape.measured, of, faults)
+        self._outputs = [of[id(x)] for x in self.ends]
         self._structure = nest.map_structure(lambda x: None, result)
         self._leaves = [None if i in self._places else x for i, x in enumerate(leaves)]
-        for key, value in new.items():
+        self._assignments = [
             self._trace.apply(assign_variable, (handles[key], of.get(id(value), value)), {})
-        self._length = len(self._trace.nodes)
+            for key, value in new.items()
+        ]
         self.components = [leaves[i] for i in self._composites]
-        self.record = self._recorded(tape, given, leaves, of)
+        self.record: CallRecord | str | None = None
+        if self._composites:
+            self.record = "it returns what no tape can follow"
+        elif not any(variable.trainable for variable in tape.written.values()):
+            try:
+                self.record = CallRecord(tape, given, leaves, of, constants, faults)
+            except Exception as error:  # noqa: BLE001 - whatever it is, Python can run it
+                self.record = str(error)
 
     def symbols(self) -> tuple[list[Any], list[Any], dict[int, Variable]]:
         """The placeholders of its arguments, its results that depend on something, and the variables, by handle."""
         return list(self._inputs), list(self._outputs), self._variables
-
-    def _recorded(self, tape: FunctionTape, given: Sequence[Any], leaves: list[Any], of: dict[int, Any]) -> Any:
-        """The record that tapes around it are told, if there can be one."""
-        if any(variable.trainable for variable in tape.written.values()):
-            return None
-        if self._composites:
-            return "it returns what no tape can follow"
-        try:
-            record = CallRecord(tape, given, leaves)
-            self._repeat([n for n in _needed(tape.everything(), record.made) if id(n.outputs[0]) not in of], of)
-        except Exception as error:  # noqa: BLE001 - whatever it is, Python can run it
-            return str(error)
-        self._wanted = [of[id(x)] for x in record.made]
-        record.made.clear()
-        return record
-
-    def _repeat_needed(self, tape: FunctionTape, of: dict[int, Any], ends: Sequence[Any]) -> None:
-        """Add the nodes that values are computed from, and look at those whose shapes Python has seen.
-
-        It is Untraceable if such a shape may be another one. Called with symbols, the function would see None there,
-        and might choose otherwise.
-        """
-        try:
-            self._repeat(_needed(tape.everything(), ends), of)
-            if tape.measured:
-                rest = [n for n in _needed(tape.everything(), tape.measured) if id(n.outputs[0]) not in of]
-                self._repeat(rest, of)
-        except VaryingShape as error:
-            if any(id(x) in of and of[id(x)].aval.shape != x._shape for x in tape.measured):
-                raise Untraceable(f"Python has seen the shape, and {error}") from None
-            raise
 
     def _handle(self, variable: Variable) -> Any:
         if not variable.aval.is_static:
@@ -124,28 +102,51 @@ class TracedFunction:
         self._variables[id(handle)] = variable
         return handle
 
-    def _repeat(self, nodes: list[Node], of: dict[int, Any]) -> None:
-        """Add nodes to the trace."""
+    def _repeat(
+        self, nodes: Sequence[Node], of: dict[int, Any], constants: dict[int, tuple[Any, Any]]
+    ) -> dict[int, Exception]:
+        """Add nodes to the trace, as far as there can be such ones; the result is, by ``id``, why values may be others.
+
+        What they take from elsewhere becomes a constant.
+        """
         if len(nodes) > MOST_NODES:
             raise Untraceable(f"it applies {len(nodes)} ops, more than {MOST_NODES}")
-        made = {id(out) for node in nodes for out in node.outputs}
+        faults: dict[int, Exception] = {}
         for node in nodes:
-            if node.op.stateful:
-                raise Untraceable(f"what {node.op.title} gives depends on more than its operands")
-            for x in node.inputs:
-                if id(x) not in of and id(x) not in made:
-                    of[id(x)] = self._trace.operand(x)
-        instantiate(nodes, of, self._made)
-        for node in nodes:
-            for out in node.outputs:
-                if of[id(out)].aval.shape != out._shape:
-                    raise VaryingShape(f"the shape of what {node.op.title} gives depends on the contents of tensors")
+            fault = fault_of(node.inputs, faults) if faults else None
+            if fault is None or type(fault) is VaryingShape:
+                try:
+                    fault = self._repeated(node, of, constants) or fault
+                except Exception as error:  # noqa: BLE001 - it counts if anybody needs the value
+                    fault = error
+            if fault is not None:
+                faults.update(dict.fromkeys(map(id, node.outputs), fault))
+        return faults
 
-    def _made(self, node: Node, operands: tuple[Any, ...]) -> Sequence[Any]:
-        op = node.op
-        same = op.simplify([x.aval for x in operands], node.params) if op.multi and op.simplify else None
-        # a rule of the user's own is not needed any more, and may hold tensors
-        return self._make(node, operands) if same is None else [operands[i] for i in same]
+    def _repeated(self, node: Node, of: dict[int, Any], constants: dict[int, tuple[Any, Any]]) -> VaryingShape | None:
+        """Add one node; the result is a fault if it has other shapes in other calls."""
+        op, operands = node.op, []
+        if op.stateful:
+            raise Untraceable(f"what {op.title} gives depends on more than its operands")
+        for x in node.inputs:
+            symbol = of.get(id(x))
+            if symbol is None:
+                if id(x) not in constants:
+                    constants[id(x)] = x, self._trace.operand(x)
+                symbol = constants[id(x)][1]
+            operands.append(symbol)
+        if op is custom_call:
+            # the rule of the user's own is not needed any more, and may hold tensors
+            made: Sequence[Any] = operands[node.params["count"] :]
+        else:
+            avals = op.result_avals([x.aval for x in operands], node.params)
+            made = self._trace.append(op, tuple(operands), node.params, avals if op.multi else (avals,))
+        fault = None
+        for out, symbol in zip(node.outputs, made, strict=True):
+            of[id(out)] = symbol
+            if symbol.aval.shape != out._shape:
+                fault = VaryingShape(f"the shape of what {op.title} gives depends on the contents of tensors")
+        return fault
 
     def __call__(self, arguments: Sequence[EagerTensor]) -> Any:
         """The function's result for other arguments of the same shapes and dtypes; an error changes nothing.
@@ -179,7 +180,7 @@ class TracedFunction:
 
     def _run(self, arguments: Sequence[EagerTensor], drawn: Sequence[Any]) -> Sequence[Any]:
         if self._alone is None:
-            self._alone = self._closed(self._length, self._outputs)
+            self._alone = self._closed(self._outputs)
         return self._alone.execute([*[x._array for x in arguments], *drawn])
 
     def fulfil(self, arguments: Sequence[EagerTensor], drawn: Sequence[Any]) -> None:
@@ -190,7 +191,7 @@ class TracedFunction:
     def _under_tapes(self, arguments: Sequence[EagerTensor], drawn: list[Any]) -> Any:
         """The same, told to the tapes that record this thread."""
         if self._told is None:
-            self._told = self._closed(None, self._wanted)
+            self._told = self._closed(self.record.prepare())
         tensors: list[EagerTensor] = []
         told: Sequence[Variable] = self.record.read
 
@@ -208,19 +209,20 @@ class TracedFunction:
     def _packed(self, leaves: list[Any]) -> Any:
         return nest.pack_sequence_as(self._structure, leaves) if nest.is_nested(self._structure) else leaves[0]
 
-    def _closed(self, length: int | None, outputs: list[Any]) -> ClosedFunction:
-        """The closed function of the trace's first nodes; another thread may make the same one."""
+    def _closed(self, outputs: list[Any]) -> ClosedFunction:
+        """The closed function of results, and of the assignments; another thread may make the same one."""
         store = EagerState(self._variables)
-        nodes = self._trace.nodes[:length]
+        nodes = needed_nodes(self._trace.nodes, [*outputs, *self._assignments], set(map(id, self._inputs)))
         return ClosedFunction(self._trace, self._inputs, outputs, nodes, store=store, orders=self._orders)
 
 
-def _needed(nodes: Sequence[Node], ends: Sequence[Any]) -> list[Node]:
-    """The nodes that some values are computed from, in their order."""
-    needed = set(map(id, ends))
-    found = []
-    for node in reversed(nodes):
-        if not needed.isdisjoint(map(id, node.outputs)):
-            found.append(node)
-            needed.update(map(id, node.inputs))
-    return found[::-1]
+def _require(ends: Sequence[Any], measured: Sequence[Any], of: dict[int, Any], faults: dict[int, Exception]) -> None:
+    """Raise why results may be others in other calls; or shapes that Python has seen (`measured`).
+
+    Called with symbols, the function would see None there, and might choose otherwise: then it is Untraceable.
+    """
+    error = fault_of(ends, faults) or fault_of(measured, faults)
+    if type(error) is VaryingShape and any(id(x) in of and of[id(x)].aval.shape != x._shape for x in measured):
+        raise Untraceable(f"Python has seen the shape, and {error}")
+    if error is not None:
+        raise error

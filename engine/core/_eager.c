@@ -21,7 +21,7 @@
 #define MOST 16 /* operands and parameters that are dealt with here */
 
 /* What `setup` is given. The module lives as long as the process. */
-static PyTypeObject *eager_type, *value_type, *op_type, *tape_type, *recording_type, *dtype_type;
+static PyTypeObject *eager_type, *value_type, *op_type, *tape_type, *recording_type, *seen_type, *dtype_type;
 static PyTypeObject *ufunc_type;
 static PyTypeObject *variable_type; /* NULL as long as there are none */
 static PyObject *active, *accept, *failed, *beside_of, *enter_slowly, *nothing;
@@ -29,7 +29,7 @@ static PyObject *caller, *caller_of_one, *caller_of_two;
 static PyObject *distinct_of, *leaf_of, *array_of;
 static PyObject *name_dict, *name_tapes, *name_enter, *name_snapshot, *name_spec, *empty;
 static npy_intp left_from = NPY_MAX_INTP; /* elements of an operand from which on an op is left to Python; 0: each op */
-static Py_ssize_t at_array, at_kernel, at_accepted, at_multi, at_vjp, at_tracked, at_nodes, at_nondifferentiable, at_log, at_rounds;
+static Py_ssize_t at_array, at_kernel, at_accepted, at_multi, at_vjp, at_tracked, at_nodes, at_nondifferentiable, at_log, at_recording, at_rounds;
 
 static int cycles_may_be; /* whether any tensor has been given attributes */
 
@@ -587,21 +587,22 @@ static int set_method(PyObject *type, PyMethodDef *method)
     return bad;
 }
 
-/* setup(EagerTensor, Value, Op, Tape, Recording, active, accept, failed, nondifferentiable, slowly, nothing,
+/* setup(EagerTensor, Value, Op, Tape, Recording, Seen, active, accept, failed, nondifferentiable, slowly, nothing,
  * of_one, of_two, of_any) */
 static PyObject *setup(PyObject *module, PyObject *args)
 {
-    PyObject *eager, *value, *op, *tape, *recording, *given[9];
+    PyObject *eager, *value, *op, *tape, *recording, *seen, *given[9];
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOOO", &eager, &value, &op, &tape, &recording, &given[0], &given[1], &given[2], &given[3],
-            &given[4], &given[5], &given[6], &given[7], &given[8])) {
+    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOOOO", &eager, &value, &op, &tape, &recording, &seen, &given[0], &given[1], &given[2],
+            &given[3], &given[4], &given[5], &given[6], &given[7], &given[8])) {
         return NULL;
     }
     if (offset_of(eager, "_array", &at_array) < 0 || offset_of(op, "kernel", &at_kernel) < 0 ||
         offset_of(op, "accepted", &at_accepted) < 0 || offset_of(op, "multi", &at_multi) < 0 ||
         offset_of(op, "vjp", &at_vjp) < 0 || offset_of(tape, "tracked", &at_tracked) < 0 ||
         offset_of(tape, "nodes", &at_nodes) < 0 || offset_of(tape, "nondifferentiable", &at_nondifferentiable) < 0 ||
-        offset_of(recording, "log", &at_log) < 0 || offset_of(op, "rounds_correctly", &at_rounds) < 0) {
+        offset_of(recording, "log", &at_log) < 0 || offset_of(seen, "recording", &at_recording) < 0 ||
+        offset_of(op, "rounds_correctly", &at_rounds) < 0) {
         return NULL;
     }
     PyObject *threads = PyImport_ImportModule("_thread"), *local = threads == NULL ? NULL : PyObject_GetAttrString(threads, "_local");
@@ -611,9 +612,9 @@ static PyObject *setup(PyObject *module, PyObject *args)
     if (by_thread < 0) {
         return NULL;
     }
-    PyTypeObject **types[5] = {&eager_type, &value_type, &op_type, &tape_type, &recording_type};
-    PyObject *classes[5] = {eager, value, op, tape, recording};
-    for (int i = 0; i < 5; i++) {
+    PyTypeObject **types[6] = {&eager_type, &value_type, &op_type, &tape_type, &recording_type, &seen_type};
+    PyObject *classes[6] = {eager, value, op, tape, recording, seen};
+    for (int i = 0; i < 6; i++) {
         *types[i] = (PyTypeObject *)Py_NewRef(classes[i]);
     }
     PyObject **into[9] = {

@@ -23,20 +23,6 @@ static int any_in(const Tracked *tracked, PyObject *other, PyObject *inputs)
 /* One node: op, operands, parameters, result. */
 enum part { OP, INPUTS, PARAMS, OUT, PARTS };
 
-/* Let one tape keep what has no derivative here, if it comes from what it tracks. */
-static int record_nondifferentiable(PyObject *tape, const Tracked *tracked, PyObject *others, PyObject *const *node)
-{
-    if (PyDict_CheckExact(others)) {
-        const int found = any_in(tracked, PyDict_GET_SIZE(others) ? others : NULL, node[INPUTS]);
-        if (found <= 0) {
-            return found;
-        }
-    }
-    PyObject *done = PyObject_CallFunctionObjArgs(beside_of, tape, node[OP], node[INPUTS], node[PARAMS], node[OUT], NULL);
-    Py_XDECREF(done);
-    return done == NULL ? -1 : 0;
-}
-
 /* Add a node to a log, or nothing. */
 static int log_node(PyObject *log, PyObject *const *node)
 {
@@ -51,6 +37,24 @@ static int log_node(PyObject *log, PyObject *const *node)
         }
     }
     return 0;
+}
+
+/* Let one tape keep what has no derivative here, if it comes from what it tracks. */
+static int record_nondifferentiable(PyObject *tape, const Tracked *tracked, PyObject *others, PyObject *const *node)
+{
+    if (Py_TYPE(others) == seen_type) {
+        PyObject *seen = slot(others, at_recording);
+        return log_node(slot(seen, at_log), node);
+    }
+    if (PyDict_CheckExact(others)) {
+        const int found = any_in(tracked, PyDict_GET_SIZE(others) ? others : NULL, node[INPUTS]);
+        if (found <= 0) {
+            return found;
+        }
+    }
+    PyObject *done = PyObject_CallFunctionObjArgs(beside_of, tape, node[OP], node[INPUTS], node[PARAMS], node[OUT], NULL);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
 }
 
 /* Let one tape record a node if it tracks an operand. */

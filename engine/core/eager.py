@@ -25,7 +25,7 @@ from engine.core.dtypes import BY_NUMPY, DType
 from engine.core.nest import LEAVES
 from engine.core.op import Op, distinct
 from engine.core.operands import Array, Operand, Results
-from engine.core.tape import NOTHING, Recording, Tape, active, record, record_nondifferentiable
+from engine.core.tape import NOTHING, Recording, Seen, Tape, active, record, record_nondifferentiable
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import Value, as_array, not_an_array
 from engine.runtime import buffer_pool
@@ -398,7 +398,7 @@ if in_c:
     Tape.values_by_address = in_c.Tracked
     helpers = accept, _raise_explained, record_nondifferentiable, EagerTensor._enter, NOTHING
     callers = lambda kernel, x: kernel(x), lambda kernel, x, y: kernel(x, y), _called
-    in_c.setup(EagerTensor, Value, Op, Tape, Recording, active, *helpers, *callers)
+    in_c.setup(EagerTensor, Value, Op, Tape, Recording, Seen, active, *helpers, *callers)
     in_c.setup_memory(TUNING.pool_bytes)
 
 

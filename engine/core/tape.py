@@ -116,14 +116,15 @@ class Seen(dict[int, Any]):
 
     Attributes
     ----------
-    nodes : list of Node
-        In the order of execution. They keep all values alive.
+    recording : Recording
+        What it was told. It keeps all values alive.
     """
+
+    __slots__ = ("recording",)
 
     def __init__(self) -> None:
         super().__init__()
-        self.nodes: list[Node] = []
-        self._made: set[int] = set()
+        self.recording = Recording()
 
     def __bool__(self) -> bool:
         return True
@@ -131,15 +132,13 @@ class Seen(dict[int, Any]):
     def __contains__(self, key: object) -> bool:
         return True
 
-    def __setitem__(self, key: int, entry: tuple[int, Node]) -> None:
-        if key in self._made:
-            return  # another result of the same node; or a variable is read again
-        self._made.update(map(address, entry[1].outputs))
-        self.saw(entry[1])
-
-    def saw(self, node: Node) -> None:
-        """Note a node."""
-        self.nodes.append(node)
+    def distinct(self) -> list[Node]:
+        """The nodes, in the order of execution: a variable that is read again gives what it gave."""
+        found: dict[int, Node] = {}
+        for node in self.recording:
+            if node.outputs:
+                found.setdefault(address(node.outputs[0]), node)
+        return list(found.values())
 
 
 def logged(nodes: Sequence[Node]) -> Iterator[tuple[Any, ...]]:
@@ -304,6 +303,9 @@ def record(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], out: Any) ->
 def record_nondifferentiable(tape: Tape, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], out: Any) -> None:
     """Keep what has no derivative, if it comes from tracked values."""
     tracked, others = tape.tracked, tape.nondifferentiable
+    if type(others) is Seen:
+        others.recording.log += (op, inputs, params, out)
+        return
     for x in inputs:
         key = address(x)
         if key in tracked or key in others:

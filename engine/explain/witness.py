@@ -26,18 +26,22 @@ class Site(NamedTuple):
 
 
 class Notes(Seen):
-    """The ops that were seen, with where they were, and whether the tape that it stands beside was recording."""
+    """The ops that were seen (`nodes`), where they were, and whether the tape that it stands beside was recording."""
 
     def __init__(self, tape: Tape) -> None:
         super().__init__()
         # a reference back would keep both alive until the next garbage collection
         self._tape = weakref.ref(tape)
+        self.nodes: list[Node] = []
         self.sites: list[Site] = []
         self.recorded: list[bool] = []
+        self._made: set[int] = set()
 
-    def saw(self, node: Node) -> None:
-        """Note a node, and the line of the program."""
-        super().saw(node)
+    def __setitem__(self, key: int, entry: tuple[int, Node]) -> None:
+        if key in self._made:
+            return  # another result of the same node; or a variable is read again
+        self._made.update(map(address, entry[1].outputs))
+        self.nodes.append(entry[1])
         frame = user_frame(sys._getframe(1))
         self.sites.append(Site(frame.f_code.co_filename, frame.f_lineno))
         self.recorded.append(self._tape() in active.tapes)

@@ -469,7 +469,7 @@ class Function(Shown, Generic[P, R]):
         self._asks = self._asks or tape.is_asked
         drawn = tape.drawn
         try:
-            made = self._traced(tape, own, result, tapes)
+            made = uncollected(self._traced, tape, own, result, tapes)
         except Exception as error:  # noqa: BLE001 - Python raises what it has to, at the line of the program
             for values, again in reversed(drawn):
                 again.take_back([x._array for x in values])
@@ -502,7 +502,7 @@ class Function(Shown, Generic[P, R]):
             if not isinstance(x, (EagerTensor, Variable, type(None), str, bytes)):
                 return f"it returns a {type(x).__name__}"
         try:
-            traced = uncollected(TracedFunction, tape, arguments, result)
+            traced = TracedFunction(tape, arguments, result)
         except VaryingShape as error:
             return _Varying(str(error))
         except Exception as error:  # noqa: BLE001 - whatever it is, Python can run it

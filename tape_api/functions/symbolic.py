@@ -135,7 +135,7 @@ def _seen(name: str, use: str) -> Sequence[Node]:
     """The nodes that the function has made so far."""
     for tape in active.tapes:
         if type(tape.nondifferentiable) is Seen:
-            return list(tape.nondifferentiable.nodes)
+            return tape.nondifferentiable.distinct()
     raise RuntimeError(_NOT_EAGER.format(name=name, use=use))
 
 
