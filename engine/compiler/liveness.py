@@ -100,8 +100,8 @@ def placed(values: Mapping[K, Needed], most: float = float("inf")) -> tuple[dict
     lanes: list[_Lane] = []
     total = 0
     by_size: dict[int, list[K]] = {}
-    for key in sorted(values, key=lambda key: values[key].first):
-        by_size.setdefault(values[key].size, []).append(key)
+    for key, value in sorted(values.items(), key=lambda item: item[1].first):
+        by_size.setdefault(value.size, []).append(key)
     for size in sorted(by_size, reverse=True):
         larger, free = lanes[: -_LANES - 1 : -1], list[_Lane]()
         busy: list[tuple[Any, int, _Lane]] = []
@@ -119,7 +119,9 @@ def placed(values: Mapping[K, Needed], most: float = float("inf")) -> tuple[dict
                 lanes.append(free[0])
                 total += size
             lane = free.pop()
-            lane.takes(value)
+            # behind all that it has taken
+            lane.starts.append(value.first)
+            lane.ends.append(value.last)
             offsets[key] = lane.offset
             heapq.heappush(busy, (value.last, lane.offset, lane))
     return offsets, total

@@ -136,9 +136,8 @@ class Lowering(Code, ValueTable):
     def argument(self, given: tuple[Any, Aval], order: Order) -> int:
         """The value id of a symbol that is given."""
         symbol, aval = given
-        self.ids[id(symbol)] = value_id = self.new_value(aval, order)
-        if symbol.node.op is variable_handle:
-            self.current[id(symbol)] = value_id
+        values = self.current if symbol.node.op is variable_handle else self.ids
+        values[id(symbol)] = value_id = self.new_value(aval, order)
         return value_id
 
     def visit(self, node: Node) -> None:
@@ -150,7 +149,8 @@ class Lowering(Code, ValueTable):
         elif node.op is assign_variable:
             self.assign(node)
         else:
-            inputs = tuple([self.id_of(x) for x in node.inputs])
+            ids = self.ids
+            inputs = tuple([ids[id(x)] if id(x) in ids else self.state_of(x) for x in node.inputs])
             self.node = node
             try:
                 outputs = self.emit(node.op, inputs, node.params)
@@ -158,15 +158,14 @@ class Lowering(Code, ValueTable):
                 raise located(error, self.inside + self.describe(node)) from error
             for symbol, value_id in zip(node.outputs, outputs, strict=True):
                 # one that is given keeps the value it is given
-                self.ids.setdefault(id(symbol), value_id)
+                ids.setdefault(id(symbol), value_id)
 
     def id_of(self, x: Any) -> int:
         """The value id of an operand: what a variable holds, for its handle.
 
         The derivative of reading is reading. So something computed may be read, and the shape of a handle asked for.
         """
-        value_id = self.ids.get(id(x))
-        return self.state_of(x) if value_id is None or x.node.op is variable_handle else value_id
+        return self.ids[id(x)] if id(x) in self.ids else self.state_of(x)
 
     def state_of(self, handle: Any) -> int:
         """The value id that holds the variable's value now."""
@@ -181,7 +180,7 @@ class Lowering(Code, ValueTable):
     def assign(self, node: Node) -> None:
         """An assignment: from here on the variable holds the operand's value."""
         handle, value = node.inputs
-        value_id = self.in_order(self.ids[id(value)])
+        value_id = self.in_order(self.id_of(value))
         try:
             assign_variable.abstract(handle.aval, self.avals[value_id])
         except ShapeError as error:
@@ -268,11 +267,11 @@ class Lowering(Code, ValueTable):
 
         Complex products are fused in one order and not in the other.
         """
-        ordered = tuple(sorted(inputs))
-        if ordered == inputs:
+        first, second = inputs
+        if first <= second:
             return inputs
         same = all(self.is_contiguous(s) and not self.avals[s].dtype.is_complex for s in inputs)
-        return ordered if same else inputs
+        return (second, first) if same else inputs
 
     def spliced(self, inner: Any, inputs: tuple[int, ...]) -> tuple[int, ...]:
         """The output value ids of the closed function that an op stands for."""
@@ -435,6 +434,8 @@ class Lowering(Code, ValueTable):
                 found.append(np.broadcast_to(a.dtype.numpy.type(0), a.shape))
             elif s in self.constants and not op.from_avals:
                 found.append(self.constants[s])
+            elif self.avals[s].value is None:
+                return None
             else:
                 break
         else:
@@ -561,15 +562,13 @@ def lower(
     """
     work = Lowering(passes=frozenset(passes), describe=describe, state_aval=state_aval, fold_limit=fold_limit)
     work.parts = any(map(_is_small_part, nodes))
-    arguments = [
-        work.argument(*given) for given in zip(inputs, orders or [Order.CONTIGUOUS] * len(inputs), strict=True)
-    ]
-    fed = {id(symbol) for symbol, _ in inputs}
+    arguments = [work.argument(*each) for each in zip(inputs, orders or [Order.CONTIGUOUS] * len(inputs), strict=True)]
+    given = {id(symbol): value_id for (symbol, _), value_id in zip(inputs, arguments, strict=True)}
     for node in nodes:
-        outputs_fed = node.outputs and id(node.outputs[0]) in fed and fed.issuperset(map(id, node.outputs))
+        outputs_fed = node.outputs and id(node.outputs[0]) in given and all(id(x) in given for x in node.outputs)
         if node.op is not variable_handle and not outputs_fed:
             work.visit(node)
-    wanted = [work.ids[id(x)] for x in outputs]
+    wanted = [work.ids[id(x)] if id(x) in work.ids else given[id(x)] for x in outputs]
     products = products_put_off(work, wanted) if put_off else {}
     changed = [(handle, work.current[key]) for key, handle in work.assigned.items()]
     initial = (

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from engine.executor.broadcasts import made_long
-from engine.executor.hidden import Hidden, Opaque, is_readable, offset_in, opaque_if
+from engine.executor.hidden import Hidden, Opaque, Writer, is_readable, offset_in, opaque_if
 from engine.executor.loops import loop_of, replaced
 from engine.executor.own_loops import LOOPS
 from engine.executor.reductions import added_rows, reduce
@@ -32,14 +32,16 @@ class Recorder:
     If it `reruns`, the program has no effects, so that it may run a second time where a limit is not kept; instructions
     at the positions `doubted` have not kept one in an earlier run. `instruction` has the position and the operands of
     the one whose kernel is called, where it can be called again with arrays. `forms` are calls of ufuncs that were
-    written, by what they depend on: a row and where its result is; `held` are constants that they read, by identity.
+    written, by what they depend on: a row, where its result is and of which form; `numbers` are those of forms of
+    operands; `held` are constants that they read, by identity.
     """
 
     def __init__(self, reruns: bool = False, doubted: Collection[int] = ()) -> None:
         self.reruns, self.doubted = reruns, doubted
         self.recording = Recording([])
         self.instruction: tuple[int, Sequence[Any]] | None = None
-        self.forms: dict[Any, tuple[Row, Ref]] = {}
+        self.forms: dict[Any, tuple[Row, Ref, int]] = {}
+        self.numbers: dict[Any, int] = {}
         self.held: dict[int, tuple[Any, Ref]] = {}
 
     # ---- values ------------------------------------------------------------------------------------------------------
@@ -129,14 +131,10 @@ class Recorder:
 
     def ufunc(self, ufunc: np.ufunc, inputs: Sequence[Any], out: Any = None, order: str = "K") -> Hidden:
         """A call of an elementwise ufunc."""
-        reals, counts = list[Any](), [ufunc, order]
-        for x in inputs:
-            held = x.ref if type(x) is Observed else x
-            reals.append(x if held is x else x.actual)
-            counts += (held.dtype, held.shape, held.strides) if hasattr(held, "dtype") else (type(x), None, None)
+        reals = [x.actual if type(x) is Observed else x for x in inputs]
         # a NumPy scalar is not written to: ``+=`` gives another one
         is_new = out is None or (type(out) is Observed and isinstance(out.actual, np.generic))
-        form = tuple(counts)
+        form = ufunc, order, *[x.form if type(x) is Observed and x.form >= 0 else self.form_of(x) for x in inputs]
         if is_new and (known := self.forms.get(form)) is not None:
             return self.again(*known, inputs, ufunc(*reals) if order == "K" else ufunc(*reals, order=order))
         opaque_if(ufunc.nout != 1 or ufunc.signature is not None)
@@ -155,7 +153,7 @@ class Recorder:
             before = len(self.recording.steps)
             made = self.elementwise(loop, operands, ufunc(*reals) if order == "K" else ufunc(*reals, order=order))
             if kinds == [*dtypes[:-1]] and len(self.recording.steps) == before + 1:
-                self.forms[form] = self.recording.steps[-1], made.ref
+                self.forms[form] = self.recording.steps[-1], made.ref, self.form_of(made)
             return made
         opaque_if(type(out) is not Observed or out.ref.root.kind != "computed" or out.dtype != dtypes[-1])
         for x in operands:
@@ -165,13 +163,23 @@ class Recorder:
         ufunc(*reals, out=out.actual)
         return self.elementwise(loop, operands, None, out)
 
-    def again(self, row: Row, made: Ref, inputs: Sequence[Any], real: Any) -> Hidden:
+    def form_of(self, x: Any) -> int:
+        """The number of what a call depends on of an operand, besides where it lies."""
+        known = x.ref if type(x) is Observed else x
+        key = (known.dtype, known.shape, known.strides) if hasattr(known, "dtype") else type(x)
+        number = self.numbers.setdefault(key, len(self.numbers))
+        if type(x) is Observed:
+            x.form = number
+        return number
+
+    def again(self, row: Row, made: Ref, form: int, inputs: Sequence[Any], real: Any) -> Hidden:
         """The row of a call of the form of one that was written, with its result `real`."""
         root = Root("computed", made.dtype, made.shape, made.strides, -1, None, made.scalar)
         places = [((ref := x.ref if type(x) is Observed else self.kept(x)).root, ref.offset) for x in inputs]
         row = Row(row.loop, (*places, (root, 0)), row.dims, row.steps, row.outer, row.strides)
         self.recording.steps.append(row)
-        return Observed(self, real, Ref(root, 0, made.shape, made.strides, made.dtype, made.scalar))
+        ref = Ref(root, 0, made.shape, made.strides, made.dtype, made.scalar)
+        return Observed(self, real, ref, form)
 
     def kept(self, x: Any) -> Ref:
         """A constant, which is the same one wherever it is read."""
@@ -218,9 +226,15 @@ def _is_one_piece(row: Row, refs: Sequence[Ref]) -> bool:
 
 
 class Observed(Hidden, NDArrayOperatorsMixin):
-    """A value in a run that is observed; kernels take it for an array, but cannot look inside."""
+    """A value in a run that is observed; kernels take it for an array, but cannot look inside.
 
-    __slots__ = ()
+    `form` is the number of its form (`Recorder.form_of`), negative as long as nobody has asked for it.
+    """
+
+    __slots__ = ("form",)
+
+    def __init__(self, recorder: Writer, actual: Any, ref: Ref, form: int = -1) -> None:
+        self.recorder, self.actual, self.ref, self.form = recorder, actual, ref, form
 
     @property
     def T(self) -> Hidden:  # noqa: D102

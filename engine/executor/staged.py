@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.compiler.ir.instruction import Instruction, is_stateful
 from engine.compiler.ir.layout import same_layout
-from engine.compiler.liveness import last_uses, values_of
+from engine.compiler.liveness import dying, last_uses, values_of
 from engine.compiler.passes.inplace_concat import alloc
 from engine.compiler.passes.nan_checks import no_nan, without_choices
 from engine.compiler.verify import Checked
@@ -258,19 +258,17 @@ def interpreted(program: Runnable, arguments: Sequence[Any], located: Callable[.
 def _carried_out(
     program: Runnable, known: dict[int, Any], instructions: Sequence[Instruction], located: Callable[..., Exception]
 ) -> tuple[Any, ...]:
-    last = last_uses(values_of(instructions), (*program.outputs, *program.constants))
-    for i, instruction in enumerate(instructions):
+    for instruction, unneeded in zip(instructions, _unneeded(program, instructions), strict=True):
         results = _called(program, instruction, [known[s] for s in instruction.inputs], located)
         known.update(zip(instruction.outputs, results, strict=True))
-        _forget(known, instruction, last, i)
+        for s in unneeded:
+            known.pop(s, None)
     return tuple([known[s] for s in program.outputs])
 
 
-def _forget(known: dict[int, Any], instruction: Instruction, last: dict[int, int], i: int) -> None:
-    """Let go of the values that nobody needs any more after an instruction, number i."""
-    for s in (*instruction.inputs, *instruction.outputs):
-        if last[s] == i:
-            known.pop(s, None)
+def _unneeded(program: Runnable, instructions: Sequence[Instruction]) -> list[list[int]]:
+    """For each instruction the values that nobody needs behind it."""
+    return dying(last_uses(values_of(instructions), (*program.outputs, *program.constants)), len(instructions))
 
 
 def _called(
@@ -315,7 +313,7 @@ def observed(
             known[s] = _held(recorder, root, argument)
     values = recorder.recording.values
     values.update({s: _operand(x) for s, x in known.items()})
-    last = last_uses(values_of(program.instructions), (*program.outputs, *program.constants))
+    unneeded = _unneeded(program, program.instructions)
     for i, instruction in enumerate(program.instructions):
         operands = [known[s] for s in instruction.inputs]
         results = _written(recorder, i, instruction, operands)
@@ -323,8 +321,9 @@ def observed(
             results = _called_and_noted(recorder, program, i, instruction, operands, located)
         for s, x in zip(instruction.outputs, results, strict=True):
             known[s] = x
-            values[s] = _operand(x)
-        _forget(known, instruction, last, i)
+            values[s] = x.ref if type(x) is Observed else _operand(x)
+        for s in unneeded[i]:
+            known.pop(s, None)
     wanted = [known[s] for s in program.outputs]
     recorder.recording.results = [_operand(x) for x in wanted]
     return tuple([_real(x) for x in wanted]), recorder.recording

@@ -113,12 +113,13 @@ def sum_slices(code: Code) -> int:
     """Replace sums of slices among zeros; how many additions."""
     made = {i.outputs[0]: i for i in code.instructions if _places(i.op) or i.op is negative}
     slices = Counter([code.avals[s].shape for s, i in made.items() if _places(i.op)])
-    if not slices:
+    paying = {a.shape for s, i in made.items() if _places(i.op) and _pays(a := code.avals[s], slices[a.shape])}
+    if not paying:
         return 0
     terms = _Terms(made, code.avals, code.uses())
 
     def replaced(each: Instruction) -> list[Instruction] | None:
-        if each.op is not add or not _pays(out := code.avals[each.outputs[0]], slices[out.shape]):
+        if each.op is not add or code.avals[each.outputs[0]].shape not in paying:
             return None
         new = terms.added(each)
         if new is not None:
