@@ -82,7 +82,7 @@ class TracedFunction:
             for key, value in new.items()
         ]
         self.components = [leaves[i] for i in self._composites]
-        self.record: CallRecord | str | None = None
+        self.record: Any = None
         if self._composites:
             self.record = "it returns what no tape can follow"
         elif not any(variable.trainable for variable in tape.written.values()):

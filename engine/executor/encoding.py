@@ -265,9 +265,8 @@ def _root(x: Any) -> Root:
 
 
 def _roots(step: Row | Call | Group) -> list[Root]:
-    if type(step) is Row:
-        roots = [root for root, _ in step.operands]
-        return [*roots, *step.keeps] if step.keeps else roots
+    if isinstance(step, Row):
+        return [*[root for root, _ in step.operands], *step.keeps]
     if isinstance(step, Group):
         return list(step.forms)
     operands = [_root(x) for x in step.operands if not isinstance(x, Fixed)]

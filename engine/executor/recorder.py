@@ -167,10 +167,7 @@ class Recorder:
         """The number of what a call depends on of an operand, besides where it lies."""
         known = x.ref if type(x) is Observed else x
         key = (known.dtype, known.shape, known.strides) if hasattr(known, "dtype") else type(x)
-        number = self.numbers.setdefault(key, len(self.numbers))
-        if type(x) is Observed:
-            x.form = number
-        return number
+        return self.numbers.setdefault(key, len(self.numbers))
 
     def again(self, row: Row, made: Ref, form: int, inputs: Sequence[Any], real: Any) -> Hidden:
         """The row of a call of the form of one that was written, with its result `real`."""

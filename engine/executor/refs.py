@@ -142,8 +142,6 @@ class Row:
     def work(self) -> int:
         """Elements that it goes through."""
         dims = self.dims
-        if len(dims) == 1 and not self.outer:
-            return dims[0]
         if len(dims) > 2 and self.loop[0] in AT_INDICES:
             dims = dims[0], dims[2]
         return math.prod(dims) * math.prod(self.outer)
