@@ -20,8 +20,8 @@ MUTANTS = (
     Mutant(
         "an assigned value is not brought into C order",
         "engine/compiler/lowering.py",
-        "value_id = self.in_order(self.ids[id(value)])",
-        "value_id = self.ids[id(value)]",
+        "value_id = self.in_order(self.id_of(value))",
+        "value_id = self.id_of(value)",
         ("tests/compiler/test_layout.py::test_variables_hold_what_is_assigned_in_the_same_order_in_both_modes",),
     ),
     Mutant(
