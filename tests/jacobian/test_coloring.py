@@ -3,6 +3,7 @@
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -12,12 +13,8 @@ from scipy import sparse
 from scipy.sparse import csr_array
 
 from engine.jacobian.coloring import compression as module
-from engine.jacobian.coloring.compression import (
-    Coloring,
-    color_columns,
-    color_symmetric,
-    readable_entries,
-)
+from engine.jacobian.coloring import greedy
+from engine.jacobian.coloring.compression import Coloring, color_columns, color_symmetric, readable_entries
 from engine.jacobian.coloring.greedy import improve, sequential, star
 from engine.jacobian.coloring.lattice import conflicts, entry_rows, lattice
 from engine.runtime.errors import InvalidArgumentError
@@ -205,8 +202,12 @@ def test_every_search_gives_a_valid_coloring(pattern: csr_array) -> None:
     if not bound:
         return
     rows_of = csr_array(pattern.T)
-    for first in (np.arange(pattern.shape[1]), sequential(rows_of, np.arange(pattern.shape[1])[::-1])):
+    tried = [np.arange(pattern.shape[1]), sequential(rows_of, np.arange(pattern.shape[1])[::-1])]
+    with mock.patch.object(greedy, "in_c", None):
+        in_python = [improve(rows_of, first, bound, 1e6) for first in (tried[0], sequential(rows_of, tried[0][::-1]))]
+    for first, same in zip(tried, in_python, strict=True):
         better = improve(rows_of, first, bound, 1e6)
+        assert np.array_equal(better, same)
         assert not [*conflicts(pattern, first, int(first.max()) + 1)]
         assert not [*conflicts(pattern, better, int(better.max()) + 1)]
         assert better.max() <= first.max()

@@ -4,9 +4,9 @@
 vertices are the columns, two of them adjacent where they share a row. That graph is never built; a row remembers the
 colors of its columns as the bits of one integer.
 
-That loop runs in Python, at a fraction of a microsecond for each entry. A color class can be colored anew all at
-once, since its columns share no row. So `improve`, the iterated greedy of Culberson, is vectorized: each pass takes the
-classes of the last coloring in another order, and never needs more colors.
+That loop runs in C (engine/ops/first_fit.c). Without C it runs in Python, where a color class can still be colored
+anew all at once, since its columns share no row. So `improve`, the iterated greedy of Culberson, is vectorized then:
+each pass takes the classes of the last coloring in another order, and never needs more colors.
 
 References
 ----------
@@ -24,6 +24,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from engine.ops.small_product import in_c
 from engine.runtime.lazy_scipy import sparse
 from engine.runtime.tuning import TUNING
 
@@ -33,6 +34,9 @@ WORD = 64  # bits
 
 def sequential(rows_of: sparse.csr_array, order: np.ndarray) -> np.ndarray:
     """Color the rows of `rows_of` (columns of the pattern, transposed) in the given order, first fit."""
+    if in_c is not None:
+        starts, entries = rows_of.indptr.astype(np.intp), rows_of.indices.astype(np.int32, copy=False)
+        return in_c.first_fit(starts, entries, np.ascontiguousarray(order), rows_of.shape[1])
     taken = [0] * rows_of.shape[1]
     colors = np.zeros(rows_of.shape[0], np.int64)
     for part in np.array_split(order, rows_of.nnz // CHUNK + 1):
@@ -98,6 +102,8 @@ def _first_fit(rows_of: sparse.csr_array, colors: np.ndarray, order: np.ndarray)
     rank[order] = np.arange(len(order))
     left = np.flatnonzero(np.diff(rows_of.indptr))
     left = left[np.argsort(rank[colors[left]], kind="stable")]
+    if in_c is not None:
+        return sequential(rows_of, left)
     first = np.zeros_like(colors)
     base = 0
     while left.size:
