@@ -102,7 +102,6 @@ class Site:
         self.results = [known_shape(out, node.op.name) for out in node.outputs]
         self._contents = contents
         self.inner: Any = None
-        self._operands: list[Any] = []
         self._numbered: list[Any] | None = None
         self._links: dict[int, Sequence[Links]] = {}
 
@@ -141,6 +140,9 @@ class Site:
 
     def links(self, i: int) -> Sequence[Links]:
         """Per output, the links between it and operand i, by the op's rule."""
+        if self.node.op.moves:
+            # what takes memory is known already, and parts of it would take more
+            return self.node.op.sparsity(self, i)
         if i not in self._links:
             self._links[i] = (self.node.op.sparsity or every)(self, i)
         return self._links[i]
@@ -156,7 +158,7 @@ class Site:
         `params` are used in place of the op's.
         """
         if self._numbered is None:
-            self._operands = operands = [
+            operands = [
                 numbers(self.size(i), first + 1).reshape(self.shapes[i]) if self.carries(i) else self.other(i)
                 for i, first in enumerate(self.offsets()[:-1])
             ]

@@ -20,7 +20,7 @@ from engine.core.eager import forget_memory
 from engine.core.sparsity import counts_up, nowhere, numbers
 from engine.jacobian.planning.direction import Group, PlannedSweep
 from engine.jacobian.structure.path import Path
-from engine.jacobian.structure.pattern import Pattern, ranges
+from engine.jacobian.structure.pattern import Pattern, grouped, ranges
 from engine.jacobian.structure.peeling import IndexMap
 from engine.runtime.lazy_scipy import sparse
 from engine.runtime.structs import replace, struct
@@ -251,7 +251,7 @@ class Decompression:
                 number, one = self._sweep_of(t, s)
                 read = self.sources[s].slot if one.direction == "reverse" else self.targets[t].slot
                 signs = [x.sign for x in (part, column) if x.sign is not None]
-                apart = len(signs) > 1 and len(np.unique(np.concatenate(signs))) > 1
+                apart = len(signs) > 1 and max([x.max() for x in signs]) != min([x.min() for x in signs])
                 negations = (False, True) if apart else (False,)
                 signed = [Result(number, one.reads.index(read), negated) for negated in negations]
                 for result in signed:
@@ -346,12 +346,11 @@ def _members(part: IndexMap, size: int) -> _Members:
             return (None, to, None) if there.all() else (np.flatnonzero(there), to[there], None)
 
         return member
-    signs, kind = part.sign, numbers(1, len(inner)).dtype
-    counts, order = (x.astype(kind) for x in (np.bincount(inner, minlength=size), np.argsort(inner, kind="stable")))
-    starts = np.cumsum(counts, dtype=kind) - counts
+    signs, (ends, order) = part.sign, grouped(inner, size)
+    counts = np.diff(ends)
 
     def members(wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        each, place = ranges(starts[wanted], counts[wanted])
+        each, place = ranges(ends[wanted], counts[wanted])
         which = order[place]
         return each, outer[which], None if signs is None else signs[which]
 
@@ -376,7 +375,7 @@ class _Piece:
     def __init__(self, entries: Callable[[slice | np.ndarray], Entries], count: int, outer: np.ndarray | None) -> None:
         self.entries, self._count, self._ends, self._order = entries, count, outer, None
         if outer is not None and (outer[1:] < outer[:-1]).any():
-            self._order = np.argsort(outer, kind="stable").astype(outer.dtype)
+            self._order = grouped(outer, int(outer.max()) + 1)[1]
             self._ends = outer[self._order]
 
     def between(self, first: int, last: int) -> Entries:

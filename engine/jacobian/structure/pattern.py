@@ -300,9 +300,10 @@ class Pattern:
         place[labels] = rows
         if np.array_equal(place[labels], rows):
             return self.rows(place)
-        groups = sparse.csr_array((np.ones(len(rows), bool), (labels, rows)), shape=(count, self.shape[0]))
-        matrix = groups @ self.to_csr()
-        matrix.sort_indices()
+        ends, order = grouped(labels, count)
+        whole = self.to_csr()[rows[order]]
+        matrix = sparse.csr_array((whole.data, whole.indices, whole.indptr[ends]), shape=(count, self.shape[1]))
+        matrix.sum_duplicates()
         return Pattern.csr(matrix)
 
     def _merged_in_table(self, labels: Any, count: int) -> Pattern:
@@ -373,6 +374,16 @@ def ranges(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarr
     which = np.repeat(numbers(len(counts)), counts)
     ends = np.cumsum(counts)
     return which, numbers(len(which)) + (starts - (ends - counts))[which]
+
+
+def grouped(keys: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where each key below `count` starts and ends among all keys in order, and this order: a stable argsort."""
+    keys = keys.astype(numbers(1, max(count, len(keys))).dtype, copy=False)
+    places = sparse.coo_array((np.ones(len(keys), bool), (keys, numbers(len(keys)))), shape=(count, len(keys)))
+    # each key has its own column, and stands where it was
+    places.has_canonical_format = True
+    whole = places.tocsr()
+    return whole.indptr, whole.indices
 
 
 def _repeated(first: np.ndarray, times: int, step: int) -> np.ndarray:

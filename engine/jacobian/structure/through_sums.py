@@ -212,8 +212,8 @@ def _total(parts: Sequence[sparse.csr_array]) -> sparse.csr_array:
 def _maps(path: Path, ends: Sequence[int], slot: int, matrix: sparse.csr_array) -> list[IndexMap]:
     """A matrix of coefficients, of a value's elements by those of all `ends`, as an index map for each end."""
     entries = sparse.csr_array(matrix).tocoo()
-    inner, places = (np.repeat(x.astype(np.intp), abs(entries.data)) for x in entries.coords)
-    sign = np.sign(np.repeat(entries.data, abs(entries.data)))
+    inner, places = (np.repeat(x, abs(entries.data)) for x in entries.coords)
+    sign = np.sign(np.repeat(entries.data, abs(entries.data))).astype(np.int8)
     maps, start = [], 0
     for of, end in enumerate(ends):
         here = np.flatnonzero((places >= start) & (places < start + path.size(end)))
