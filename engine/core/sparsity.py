@@ -140,9 +140,6 @@ class Site:
 
     def links(self, i: int) -> Sequence[Links]:
         """Per output, the links between it and operand i, by the op's rule."""
-        if self.node.op.moves:
-            # what takes memory is known already, and parts of it would take more
-            return self.node.op.sparsity(self, i)
         if i not in self._links:
             self._links[i] = (self.node.op.sparsity or every)(self, i)
         return self._links[i]

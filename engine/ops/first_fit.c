@@ -77,27 +77,20 @@ static const char *color(Coloring *of)
     return NULL;
 }
 
-PyObject *first_fit(PyObject *NPY_UNUSED(module), PyObject *args)
+/* The colors of columns whose ends, entries and order are arrays that lie as they are expected; NULL with an error. */
+static PyObject *colors_of(PyArrayObject *starts, PyArrayObject *entries, PyArrayObject *order, npy_intp height)
 {
-    PyArrayObject *starts, *entries, *order;
-    Coloring of = {.words = 1};
-    if (!PyArg_ParseTuple(args, "O!O!O!n", &PyArray_Type, &starts, &PyArray_Type, &entries, &PyArray_Type, &order, &of.height)) {
-        return NULL;
+    Coloring of = {.height = height, .words = 1};
+    if (PyArray_NDIM(starts) != 1 || PyArray_NDIM(entries) != 1 || PyArray_NDIM(order) != 1 || PyArray_SIZE(starts) < 1) {
+        return PyErr_Format(PyExc_ValueError, "first_fit: expected vectors, and the ends of columns to begin with 0");
     }
-    const int types[] = {NPY_INTP, NPY_INT32, NPY_INTP};
-    PyArrayObject *const arrays[] = {starts, entries, order};
-    for (int i = 0; i < 3; i++) {
-        if (PyArray_NDIM(arrays[i]) != 1 || !PyArray_EquivTypenums(PyArray_TYPE(arrays[i]), types[i]) || !PyArray_ISCARRAY_RO(arrays[i])) {
-            return PyErr_Format(PyExc_TypeError, "first_fit: expected vectors of intp, int32 and intp in C order");
-        }
-    }
-    if (of.height < 0 || PyArray_SIZE(starts) < 1) {
-        return PyErr_Format(PyExc_ValueError, "first_fit: expected the ends of columns and a number of rows");
+    if (height < 0 || height > NPY_MAX_INT32) {
+        return PyErr_Format(PyExc_ValueError, "first_fit: expected at most %d rows, got %zd", NPY_MAX_INT32, height);
     }
     of.starts = PyArray_DATA(starts), of.rows = PyArray_DATA(entries), of.order = PyArray_DATA(order);
     of.count = PyArray_SIZE(order), of.columns = PyArray_SIZE(starts) - 1, of.entries = PyArray_SIZE(entries);
     PyObject *made = PyArray_ZEROS(1, &of.columns, NPY_INT64, 0);
-    of.taken = PyMem_RawCalloc(Py_MAX(of.height, 1), sizeof(uint64_t));
+    of.taken = PyMem_RawCalloc(Py_MAX(height, 1), sizeof(uint64_t));
     if (made == NULL || of.taken == NULL) {
         Py_XDECREF(made);
         PyMem_RawFree(of.taken);
@@ -112,6 +105,27 @@ PyObject *first_fit(PyObject *NPY_UNUSED(module), PyObject *args)
     if (wrong != NULL) {
         Py_DECREF(made);
         return *wrong ? PyErr_Format(PyExc_ValueError, "first_fit: %s", wrong) : PyErr_NoMemory();
+    }
+    return made;
+}
+
+PyObject *first_fit(PyObject *NPY_UNUSED(module), PyObject *args)
+{
+    PyObject *given[3], *arrays[3] = {NULL}, *made = NULL;
+    npy_intp height;
+    if (!PyArg_ParseTuple(args, "OOOn", &given[0], &given[1], &given[2], &height)) {
+        return NULL;
+    }
+    const int types[] = {NPY_INTP, NPY_INT32, NPY_INTP};
+    int there = 0;
+    while (there < 3 && (arrays[there] = PyArray_FROM_OTF(given[there], types[there], NPY_ARRAY_CARRAY_RO | NPY_ARRAY_FORCECAST)) != NULL) {
+        there++;
+    }
+    if (there == 3) {
+        made = colors_of((PyArrayObject *)arrays[0], (PyArrayObject *)arrays[1], (PyArrayObject *)arrays[2], height);
+    }
+    for (int i = 0; i < there; i++) {
+        Py_DECREF(arrays[i]);
     }
     return made;
 }

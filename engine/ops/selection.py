@@ -83,14 +83,11 @@ flat_scatter_op = linear(
 
 def _add_at_kernel(x: Any, values: Any, positions: Any, *, size: int, distinct: bool) -> np.ndarray:
     out = x.copy()
-    # NumPy would make long integers, and copies of what is added to, of all at once
-    for first in range(0, len(positions), _AT_ONCE):
-        part = slice(first, first + _AT_ONCE)
-        place: Any = positions[part] if x.ndim == 1 else (..., positions[part])
-        if distinct:
-            out[place] += values[..., part]
-        else:
-            np.add.at(out, place, values[..., part])
+    if distinct:
+        out[..., positions] += values
+    else:
+        place: Any = positions if x.ndim == 1 else (..., positions)
+        np.add.at(out, place, values)
     return out
 
 

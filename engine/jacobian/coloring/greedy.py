@@ -4,9 +4,9 @@
 vertices are the columns, two of them adjacent where they share a row. That graph is never built; a row remembers the
 colors of its columns as the bits of one integer.
 
-That loop runs in C (engine/ops/first_fit.c). Without C it runs in Python, where a color class can still be colored
-anew all at once, since its columns share no row. So `improve`, the iterated greedy of Culberson, is vectorized then:
-each pass takes the classes of the last coloring in another order, and never needs more colors.
+That loop runs in C (engine/ops/first_fit.c) or in Python. A color class can be colored anew all at once, since its
+columns share no row: so `improve`, the iterated greedy of Culberson, is vectorized without C. Each pass takes the
+classes of the last coloring in another order, and never needs more colors.
 
 References
 ----------
@@ -24,6 +24,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from engine.jacobian.structure.pattern import ranges
 from engine.ops.small_product import in_c
 from engine.runtime.lazy_scipy import sparse
 from engine.runtime.tuning import TUNING
@@ -35,8 +36,7 @@ WORD = 64  # bits
 def sequential(rows_of: sparse.csr_array, order: np.ndarray) -> np.ndarray:
     """Color the rows of `rows_of` (columns of the pattern, transposed) in the given order, first fit."""
     if in_c is not None:
-        starts, entries = rows_of.indptr.astype(np.intp), rows_of.indices.astype(np.int32, copy=False)
-        return in_c.first_fit(starts, entries, np.ascontiguousarray(order), rows_of.shape[1])
+        return in_c.first_fit(rows_of.indptr, rows_of.indices, order, rows_of.shape[1])
     taken = [0] * rows_of.shape[1]
     colors = np.zeros(rows_of.shape[0], np.int64)
     for part in np.array_split(order, rows_of.nnz // CHUNK + 1):
@@ -63,8 +63,7 @@ def _first_free(entries: list[int], starts: list[int], taken: list[int]) -> list
 def _entries(rows_of: sparse.csr_array, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The entries of the given columns in turn, and where each column starts among them."""
     lengths = np.diff(rows_of.indptr)[columns].astype(np.int64)
-    starts = np.cumsum(lengths) - lengths
-    return np.arange(lengths.sum()) + np.repeat(rows_of.indptr[columns] - starts, lengths), starts
+    return ranges(rows_of.indptr[columns], lengths)[1], np.cumsum(lengths) - lengths
 
 
 def improve(rows_of: sparse.csr_array, colors: np.ndarray, bound: int, budget: float) -> np.ndarray:

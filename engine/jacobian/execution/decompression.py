@@ -23,7 +23,7 @@ from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern, grouped, ranges
 from engine.jacobian.structure.peeling import IndexMap
 from engine.runtime.lazy_scipy import sparse
-from engine.runtime.structs import replace, struct
+from engine.runtime.structs import struct
 
 _AT_ONCE = 1 << 17
 """Entries that are put in order at a time: they lie in the processor's caches."""
@@ -105,16 +105,16 @@ class Scattered:
         copied.data, copied.indices, copied.indptr = values, self.indices.copy(), self.indptr.copy()
         return copied
 
-    def reordered(self, order: np.ndarray) -> Scattered:
-        """The block with its entries in another order, each once or twice."""
-        more = self.more
+    def reordered(self, matrix: sparse.csr_array) -> Scattered:
+        """The block with its entries, each once or twice, where their numbers stand in a matrix."""
+        more, order = self.more, matrix.data
         if more is not None:
             to, places = numbers(len(order)), nowhere(2 * self.nnz, len(order)).reshape(-1, 2)
             places[order, 0], places[order[::-1], 1] = to, to[::-1]
             places[places[:, 0] == places[:, 1], 0] = -1
             added = places[more[1]].ravel()
             more = np.repeat(more[0], 2)[added >= 0], added[added >= 0]
-        return replace(self, positions=self.positions[order], more=more)
+        return Scattered(self.results, self.positions[order], matrix.indices, matrix.indptr, matrix.shape, more)
 
 
 Dense = Whole | Stacked | Beside
@@ -346,13 +346,12 @@ def _members(part: IndexMap, size: int) -> _Members:
             return (None, to, None) if there.all() else (np.flatnonzero(there), to[there], None)
 
         return member
-    signs, (ends, order) = part.sign, grouped(inner, size)
-    counts = np.diff(ends)
+    ends, order = grouped(inner, size)
+    counts, outer, signs = np.diff(ends), outer[order], None if part.sign is None else part.sign[order]
 
     def members(wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         each, place = ranges(ends[wanted], counts[wanted])
-        which = order[place]
-        return each, outer[which], None if signs is None else signs[which]
+        return each, outer[place], None if signs is None else signs[place]
 
     return members
 
@@ -429,23 +428,15 @@ def _in_csr_order(
         column.astype(kind, copy=False),
         np.concatenate(ends).astype(kind, copy=False),
         shape,
-        _ascending(more, count) if more else None,
+        _ascending(more) if more else None,
     )
 
 
-def _ascending(parts: list[tuple[np.ndarray, np.ndarray]], entries: int) -> tuple[np.ndarray, np.ndarray]:
-    """Positions, in ascending order, and which of so many entries: those of all parts, which are given up."""
-    size = 1 + max([int(position.max(initial=-1)) for position, _ in parts])
-    table = nowhere(size, entries)
-    for position, entry in parts:
-        table[position] = entry
-    there = table >= 0
-    if np.count_nonzero(there) == sum([len(position) for position, _ in parts]):
-        # each belongs to one entry: nothing needs to be sorted
-        parts.clear()
-        return numbers(size)[there], table[there]
+def _ascending(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and entries of all parts, which are given up: by position, and then by entry, as they are given."""
     position, entry = map(np.concatenate, zip(*parts, strict=True))
-    order = np.lexsort((entry, position))
+    parts.clear()
+    order = grouped(position, 1 + int(position.max(initial=-1)))[1]
     return position[order], entry[order]
 
 
@@ -522,13 +513,11 @@ def _mirrored(block: Block) -> object:
     whole = lower + sparse.tril(lower, -1).T.tocsr()
     del lower
     whole.data -= 1
-    return replace(block.reordered(whole.data), indices=whole.indices, indptr=whole.indptr)
+    return block.reordered(whole)
 
 
 def _transposed(block: Block, shape: tuple[int, int]) -> object:
     if not isinstance(block, Scattered):
         return None if block is None else Transposed(block)
     entries = sparse.csr_array((np.arange(block.nnz), block.indices, block.indptr), shape=shape)
-    turned = entries.T.tocsr()
-    moved = block.reordered(turned.data)
-    return replace(moved, indices=turned.indices, indptr=turned.indptr, shape=shape[::-1])
+    return block.reordered(entries.T.tocsr())

@@ -292,17 +292,10 @@ class Pattern:
             first = _first_of(labels, times, count // times)
             if first is not None:
                 return Pattern.table(Pattern.table(table).merged(first, count // times).to_table(), times)
-        rows = numbers(len(labels))
-        if labels.min(initial=0) < 0:
-            rows = rows[labels >= 0]
-            labels = labels[rows]
-        place = nowhere(count, self.shape[0])
-        place[labels] = rows
-        if np.array_equal(place[labels], rows):
-            return self.rows(place)
-        ends, order = grouped(labels, count)
-        whole = self.to_csr()[rows[order]]
-        matrix = sparse.csr_array((whole.data, whole.indices, whole.indptr[ends]), shape=(count, self.shape[1]))
+        ends, order = grouped(labels + 1, count + 1)  # rows that are left out come first
+        whole = self.to_csr()[order[ends[1] :]]
+        ends = whole.indptr[ends[1:] - ends[1]]
+        matrix = sparse.csr_array((whole.data, whole.indices, ends), shape=(count, self.shape[1]))
         matrix.sum_duplicates()
         return Pattern.csr(matrix)
 
