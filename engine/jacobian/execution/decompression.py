@@ -405,7 +405,7 @@ def _in_csr_order(
     # those further left first: then nothing is left to be sorted, mostly
     pieces.sort(key=_Piece.shift)
     position, column = np.empty(entries, np.int32), np.empty(entries, np.int32)
-    ends, more, count = [np.zeros(1, np.int32)], [], 0
+    ends, more, count, added = [np.zeros(1, np.int32)], (np.empty(0, np.int32), np.empty(0, np.int32)), 0, 0
     step = max(1, _AT_ONCE * shape[0] // max(entries, 1))
     for first in range(0, shape[0], step):
         rows = min(step, shape[0] - first)
@@ -414,7 +414,9 @@ def _in_csr_order(
             found = [(of[0][kept], of[1][kept], of[2][kept]) for of in found for kept in [of[0] >= of[1]]]
         places, columns, here, further = _ordered([of for of in found if len(of[0])], first, rows, shape[1])
         if further is not None:
-            more.append((further[0], further[1] + numbers(1, count + len(columns)).dtype.type(count)))
+            to = further[1] + numbers(1, count + len(columns)).dtype.type(count)
+            more = _appended(more[0], added, further[0]), _appended(more[1], added, to)
+            added += len(to)
         position, column = _appended(position, count, places), _appended(column, count, columns)
         count += len(columns)
         ends.append(here + numbers(1, count).dtype.type(count - len(columns)))
@@ -428,15 +430,13 @@ def _in_csr_order(
         column.astype(kind, copy=False),
         np.concatenate(ends).astype(kind, copy=False),
         shape,
-        _ascending(more) if more else None,
+        _ascending(*[whole[:added] for whole in more]) if added else None,
     )
 
 
-def _ascending(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """Positions and entries of all parts, which are given up: by position, and then by entry, as they are given."""
-    position, entry = map(np.concatenate, zip(*parts, strict=True))
-    parts.clear()
-    order = grouped(position, 1 + int(position.max(initial=-1)))[1]
+def _ascending(position: np.ndarray, entry: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and entries in the order of the positions; of one position as they are given."""
+    order = grouped(position, 1 + int(position.max()))[1]
     return position[order], entry[order]
 
 
