@@ -193,8 +193,8 @@ def _through(link: Link, matrix: sparse.csr_array) -> sparse.csr_array:
     count = matrix.shape[0]
     if link.operand is not None:
         there = np.flatnonzero(link.operand >= 0)
-        ends = link.operand[there], there
-        return sparse.csr_array((np.ones(len(there), np.int32), ends), shape=(link.labels, count)) @ matrix
+        at = link.operand[there], there
+        return sparse.csr_array((np.ones(len(there), np.int32), at), shape=(link.labels, count)) @ matrix
     # as products do, this turns entries round: it is the order in which they are added up. The last row is for -1
     ends = np.append(matrix.nnz - np.flip(matrix.indptr), matrix.nnz)
     turned = np.flip(matrix.data).copy(), np.flip(matrix.indices).copy(), ends.astype(matrix.indices.dtype)
