@@ -153,7 +153,7 @@ setup(
         ),
         extension(
             "engine.ops._products",
-            [f"{OPS}/_products.c"],
+            [f"{OPS}/_products.c", f"{OPS}/first_fit.c"],
             [f"{RUNTIME}/{name}.h" for name in ("four_products", "small_matrix", "small_product", "wide")],
         ),
         extension("engine.runtime._checksum", [f"{RUNTIME}/_checksum.c"], []),

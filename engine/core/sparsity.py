@@ -102,7 +102,6 @@ class Site:
         self.results = [known_shape(out, node.op.name) for out in node.outputs]
         self._contents = contents
         self.inner: Any = None
-        self._operands: list[Any] = []
         self._numbered: list[Any] | None = None
         self._links: dict[int, Sequence[Links]] = {}
 
@@ -156,7 +155,7 @@ class Site:
         `params` are used in place of the op's.
         """
         if self._numbered is None:
-            self._operands = operands = [
+            operands = [
                 numbers(self.size(i), first + 1).reshape(self.shapes[i]) if self.carries(i) else self.other(i)
                 for i, first in enumerate(self.offsets()[:-1])
             ]

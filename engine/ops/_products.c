@@ -3,6 +3,7 @@
 #include <Python.h>
 
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define PY_ARRAY_UNIQUE_SYMBOL PRODUCTS_ARRAY /* which first_fit.c uses, too */
 #include <numpy/arrayobject.h>
 #include <numpy/ufuncobject.h>
 
@@ -131,11 +132,18 @@ static Gufunc gufuncs[] = {
 };
 static void *data[sizeof(gufuncs) / sizeof(gufuncs[0])][2]; /* the loop of float32 is told whose it is */
 
+PyObject *first_fit(PyObject *module, PyObject *args);
+
+static PyMethodDef methods[] = {
+    {"first_fit", first_fit, METH_VARARGS, "first_fit(starts, entries, order, rows): the first color of each column that its rows leave free."},
+    {NULL, NULL, 0, NULL},
+};
+
 PyMODINIT_FUNC PyInit__products(void)
 {
     import_array();
     import_umath();
-    PyObject *made = with(new_module("_products", "Linear algebra of stacks of small matrices.", NULL), "MOST", PyLong_FromLong(MOST_CORE));
+    PyObject *made = with(new_module("_products", "Linear algebra of stacks of small matrices, and colors of sparse ones.", methods), "MOST", PyLong_FromLong(MOST_CORE));
     for (size_t i = 0; made != NULL && i < sizeof(gufuncs) / sizeof(gufuncs[0]); i++) {
         Gufunc *each = &gufuncs[i];
         data[i][0] = each;

@@ -4,8 +4,8 @@
 vertices are the columns, two of them adjacent where they share a row. That graph is never built; a row remembers the
 colors of its columns as the bits of one integer.
 
-That loop runs in Python, at a fraction of a microsecond for each entry. A color class can be colored anew all at
-once, since its columns share no row. So `improve`, the iterated greedy of Culberson, is vectorized: each pass takes the
+That loop runs in C (engine/ops/first_fit.c) or in Python. A color class can be colored anew all at once, since its
+columns share no row: so `improve`, the iterated greedy of Culberson, is vectorized without C. Each pass takes the
 classes of the last coloring in another order, and never needs more colors.
 
 References
@@ -24,6 +24,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from engine.jacobian.structure.pattern import ranges
+from engine.ops.small_product import in_c
 from engine.runtime.lazy_scipy import sparse
 from engine.runtime.tuning import TUNING
 
@@ -33,6 +35,8 @@ WORD = 64  # bits
 
 def sequential(rows_of: sparse.csr_array, order: np.ndarray) -> np.ndarray:
     """Color the rows of `rows_of` (columns of the pattern, transposed) in the given order, first fit."""
+    if in_c is not None:
+        return in_c.first_fit(rows_of.indptr, rows_of.indices, order, rows_of.shape[1])
     taken = [0] * rows_of.shape[1]
     colors = np.zeros(rows_of.shape[0], np.int64)
     for part in np.array_split(order, rows_of.nnz // CHUNK + 1):
@@ -59,8 +63,7 @@ def _first_free(entries: list[int], starts: list[int], taken: list[int]) -> list
 def _entries(rows_of: sparse.csr_array, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The entries of the given columns in turn, and where each column starts among them."""
     lengths = np.diff(rows_of.indptr)[columns].astype(np.int64)
-    starts = np.cumsum(lengths) - lengths
-    return np.arange(lengths.sum()) + np.repeat(rows_of.indptr[columns] - starts, lengths), starts
+    return ranges(rows_of.indptr[columns], lengths)[1], np.cumsum(lengths) - lengths
 
 
 def improve(rows_of: sparse.csr_array, colors: np.ndarray, bound: int, budget: float) -> np.ndarray:
@@ -98,6 +101,8 @@ def _first_fit(rows_of: sparse.csr_array, colors: np.ndarray, order: np.ndarray)
     rank[order] = np.arange(len(order))
     left = np.flatnonzero(np.diff(rows_of.indptr))
     left = left[np.argsort(rank[colors[left]], kind="stable")]
+    if in_c is not None:
+        return sequential(rows_of, left)
     first = np.zeros_like(colors)
     base = 0
     while left.size:

@@ -20,10 +20,10 @@ from engine.core.eager import forget_memory
 from engine.core.sparsity import counts_up, nowhere, numbers
 from engine.jacobian.planning.direction import Group, PlannedSweep
 from engine.jacobian.structure.path import Path
-from engine.jacobian.structure.pattern import Pattern, ranges
+from engine.jacobian.structure.pattern import Pattern, grouped, ranges
 from engine.jacobian.structure.peeling import IndexMap
 from engine.runtime.lazy_scipy import sparse
-from engine.runtime.structs import replace, struct
+from engine.runtime.structs import struct
 
 _AT_ONCE = 1 << 17
 """Entries that are put in order at a time: they lie in the processor's caches."""
@@ -105,16 +105,16 @@ class Scattered:
         copied.data, copied.indices, copied.indptr = values, self.indices.copy(), self.indptr.copy()
         return copied
 
-    def reordered(self, order: np.ndarray) -> Scattered:
-        """The block with its entries in another order, each once or twice."""
-        more = self.more
+    def reordered(self, matrix: sparse.csr_array) -> Scattered:
+        """The block with its entries, each once or twice, where their numbers stand in a matrix."""
+        more, order = self.more, matrix.data
         if more is not None:
             to, places = numbers(len(order)), nowhere(2 * self.nnz, len(order)).reshape(-1, 2)
             places[order, 0], places[order[::-1], 1] = to, to[::-1]
             places[places[:, 0] == places[:, 1], 0] = -1
             added = places[more[1]].ravel()
             more = np.repeat(more[0], 2)[added >= 0], added[added >= 0]
-        return replace(self, positions=self.positions[order], more=more)
+        return Scattered(self.results, self.positions[order], matrix.indices, matrix.indptr, matrix.shape, more)
 
 
 Dense = Whole | Stacked | Beside
@@ -251,7 +251,7 @@ class Decompression:
                 number, one = self._sweep_of(t, s)
                 read = self.sources[s].slot if one.direction == "reverse" else self.targets[t].slot
                 signs = [x.sign for x in (part, column) if x.sign is not None]
-                apart = len(signs) > 1 and len(np.unique(np.concatenate(signs))) > 1
+                apart = len(signs) > 1 and max([x.max() for x in signs]) != min([x.min() for x in signs])
                 negations = (False, True) if apart else (False,)
                 signed = [Result(number, one.reads.index(read), negated) for negated in negations]
                 for result in signed:
@@ -346,14 +346,12 @@ def _members(part: IndexMap, size: int) -> _Members:
             return (None, to, None) if there.all() else (np.flatnonzero(there), to[there], None)
 
         return member
-    signs, kind = part.sign, numbers(1, len(inner)).dtype
-    counts, order = (x.astype(kind) for x in (np.bincount(inner, minlength=size), np.argsort(inner, kind="stable")))
-    starts = np.cumsum(counts, dtype=kind) - counts
+    ends, order = grouped(inner, size)
+    counts, outer, signs = np.diff(ends), outer[order], None if part.sign is None else part.sign[order]
 
     def members(wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        each, place = ranges(starts[wanted], counts[wanted])
-        which = order[place]
-        return each, outer[which], None if signs is None else signs[which]
+        each, place = ranges(ends[wanted], counts[wanted])
+        return each, outer[place], None if signs is None else signs[place]
 
     return members
 
@@ -376,7 +374,7 @@ class _Piece:
     def __init__(self, entries: Callable[[slice | np.ndarray], Entries], count: int, outer: np.ndarray | None) -> None:
         self.entries, self._count, self._ends, self._order = entries, count, outer, None
         if outer is not None and (outer[1:] < outer[:-1]).any():
-            self._order = np.argsort(outer, kind="stable").astype(outer.dtype)
+            self._order = grouped(outer, int(outer.max()) + 1)[1]
             self._ends = outer[self._order]
 
     def between(self, first: int, last: int) -> Entries:
@@ -407,7 +405,7 @@ def _in_csr_order(
     # those further left first: then nothing is left to be sorted, mostly
     pieces.sort(key=_Piece.shift)
     position, column = np.empty(entries, np.int32), np.empty(entries, np.int32)
-    ends, more, count = [np.zeros(1, np.int32)], [], 0
+    ends, more, count, added = [np.zeros(1, np.int32)], (np.empty(0, np.int32), np.empty(0, np.int32)), 0, 0
     step = max(1, _AT_ONCE * shape[0] // max(entries, 1))
     for first in range(0, shape[0], step):
         rows = min(step, shape[0] - first)
@@ -416,7 +414,9 @@ def _in_csr_order(
             found = [(of[0][kept], of[1][kept], of[2][kept]) for of in found for kept in [of[0] >= of[1]]]
         places, columns, here, further = _ordered([of for of in found if len(of[0])], first, rows, shape[1])
         if further is not None:
-            more.append((further[0], further[1] + numbers(1, count + len(columns)).dtype.type(count)))
+            to = further[1] + numbers(1, count + len(columns)).dtype.type(count)
+            more = _appended(more[0], added, further[0]), _appended(more[1], added, to)
+            added += len(to)
         position, column = _appended(position, count, places), _appended(column, count, columns)
         count += len(columns)
         ends.append(here + numbers(1, count).dtype.type(count - len(columns)))
@@ -430,23 +430,13 @@ def _in_csr_order(
         column.astype(kind, copy=False),
         np.concatenate(ends).astype(kind, copy=False),
         shape,
-        _ascending(more, count) if more else None,
+        _ascending(*[whole[:added] for whole in more]) if added else None,
     )
 
 
-def _ascending(parts: list[tuple[np.ndarray, np.ndarray]], entries: int) -> tuple[np.ndarray, np.ndarray]:
-    """Positions, in ascending order, and which of so many entries: those of all parts, which are given up."""
-    size = 1 + max([int(position.max(initial=-1)) for position, _ in parts])
-    table = nowhere(size, entries)
-    for position, entry in parts:
-        table[position] = entry
-    there = table >= 0
-    if np.count_nonzero(there) == sum([len(position) for position, _ in parts]):
-        # each belongs to one entry: nothing needs to be sorted
-        parts.clear()
-        return numbers(size)[there], table[there]
-    position, entry = map(np.concatenate, zip(*parts, strict=True))
-    order = np.lexsort((entry, position))
+def _ascending(position: np.ndarray, entry: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and entries in the order of the positions; of one position as they are given."""
+    order = grouped(position, 1 + int(position.max()))[1]
     return position[order], entry[order]
 
 
@@ -523,13 +513,11 @@ def _mirrored(block: Block) -> object:
     whole = lower + sparse.tril(lower, -1).T.tocsr()
     del lower
     whole.data -= 1
-    return replace(block.reordered(whole.data), indices=whole.indices, indptr=whole.indptr)
+    return block.reordered(whole)
 
 
 def _transposed(block: Block, shape: tuple[int, int]) -> object:
     if not isinstance(block, Scattered):
         return None if block is None else Transposed(block)
     entries = sparse.csr_array((np.arange(block.nnz), block.indices, block.indptr), shape=shape)
-    turned = entries.T.tocsr()
-    moved = block.reordered(turned.data)
-    return replace(moved, indices=turned.indices, indptr=turned.indptr, shape=shape[::-1])
+    return block.reordered(entries.T.tocsr())

@@ -292,17 +292,11 @@ class Pattern:
             first = _first_of(labels, times, count // times)
             if first is not None:
                 return Pattern.table(Pattern.table(table).merged(first, count // times).to_table(), times)
-        rows = numbers(len(labels))
-        if labels.min(initial=0) < 0:
-            rows = rows[labels >= 0]
-            labels = labels[rows]
-        place = nowhere(count, self.shape[0])
-        place[labels] = rows
-        if np.array_equal(place[labels], rows):
-            return self.rows(place)
-        groups = sparse.csr_array((np.ones(len(rows), bool), (labels, rows)), shape=(count, self.shape[0]))
-        matrix = groups @ self.to_csr()
-        matrix.sort_indices()
+        ends, order = grouped(labels + 1, count + 1)  # rows that are left out come first
+        whole = self.to_csr()[order[ends[1] :]]
+        ends = whole.indptr[ends[1:] - ends[1]]
+        matrix = sparse.csr_array((whole.data, whole.indices, ends), shape=(count, self.shape[1]))
+        matrix.sum_duplicates()
         return Pattern.csr(matrix)
 
     def _merged_in_table(self, labels: Any, count: int) -> Pattern:
@@ -373,6 +367,16 @@ def ranges(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarr
     which = np.repeat(numbers(len(counts)), counts)
     ends = np.cumsum(counts)
     return which, numbers(len(which)) + (starts - (ends - counts))[which]
+
+
+def grouped(keys: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where each key below `count` starts and ends among all keys in order, and this order: a stable argsort."""
+    keys = keys.astype(numbers(1, max(count, len(keys))).dtype, copy=False)
+    places = sparse.coo_array((np.ones(len(keys), bool), (keys, numbers(len(keys)))), shape=(count, len(keys)))
+    # each key has its own column, and stands where it was
+    places.has_canonical_format = True
+    whole = places.tocsr()
+    return whole.indptr, whole.indices
 
 
 def _repeated(first: np.ndarray, times: int, step: int) -> np.ndarray:

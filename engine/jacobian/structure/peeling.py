@@ -16,6 +16,7 @@ import numpy as np
 from engine.core.op import Node
 from engine.core.sparsity import Sites, counts_up, numbers
 from engine.jacobian.structure.path import Path
+from engine.jacobian.structure.pattern import grouped
 from engine.jacobian.structure.propagation import move_map
 from engine.ops.arithmetic import add
 from engine.runtime.structs import struct
@@ -227,7 +228,7 @@ def _simplified(path: Path, index_map: IndexMap, rows: bool) -> IndexMap:
     inner, outer = index_map.inner, index_map.outer
     by = outer if rows else inner
     if not counts_up(by) and (by[1:] < by[:-1]).any():
-        order = np.argsort(by, kind="stable")
+        order = grouped(by, int(by.max()) + 1)[1]
         inner, outer = inner[order], outer[order]
     all_inner = len(inner) == path.size(index_map.slot) and counts_up(inner)
     return IndexMap(index_map.slot, index_map.of, None if all_inner else inner, None if counts_up(outer) else outer)

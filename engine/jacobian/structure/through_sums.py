@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.core.op import Node
-from engine.core.sparsity import Link, Sites, UnknownContentsError
+from engine.core.sparsity import Link, Sites, UnknownContentsError, numbers
 from engine.jacobian.structure.path import Path, between
 from engine.jacobian.structure.peeling import MOST, IndexMap
 from engine.ops.arithmetic import add, negative, subtract
@@ -60,7 +60,7 @@ def peel_sums(path: Path, sites: Sites, at_targets: bool = True) -> Summed | Non
     rest = [node for node in path.nodes if id(node) not in taken]
     nodes = between(rest, [path.values[slot] for slot in made], [path.values[slot] for slot in ends])
     used = {path.slots[id(x)] for node in nodes for x in node.inputs} | set(ends)
-    rows = [x for slot, matrix in ends.items() for x in _maps(path, path.targets, slot, matrix.T)]
+    rows = [x for slot, matrix in ends.items() for x in _maps(path, path.targets, slot, matrix)]
     columns = [x for slot, matrix in made.items() if slot in used for x in _maps(path, path.sources, slot, matrix)]
     return Summed(rows, columns, nodes) if len(rows) + len(columns) <= MOST else None
 
@@ -105,7 +105,7 @@ class _Peel:
                 continue
             for k, out in enumerate(node.outputs):
                 matrices[path.slots[id(out)]] = _total(
-                    [c * (_matrix(links[k]) @ matrices[s]) for c, s, links in operands]
+                    [c * _through(links[k], matrices[s]) for c, s, links in operands]
                 )
             if any(matrices[path.slots[id(out)]].nnz > _ENTRIES for out in node.outputs):
                 for out in node.outputs:
@@ -122,7 +122,7 @@ class _Peel:
         matrices: dict[int, sparse.csr_array] = {}
         for slot, (a, b) in zip(path.targets, itertools.pairwise(itertools.accumulate(sizes, initial=0)), strict=True):
             if slot in path.live:
-                part = everything[:, a:b]
+                part = everything[a:b]
                 matrices[slot] = matrices[slot] + part if slot in matrices else part
         behind = self._behind(set(made))
         for node in reversed(path.nodes):
@@ -131,7 +131,7 @@ class _Peel:
             if operands is None:
                 continue
             parts = [
-                (slot, c * (matrices[out] @ _matrix(links[k])))
+                (slot, c * _through(links[k].reversed, matrices[out]))
                 for c, slot, links in operands
                 for k, out in enumerate(outs)
                 if out in matrices
@@ -142,6 +142,8 @@ class _Peel:
                 matrices.pop(out, None)
             for slot, part in parts:
                 matrices[slot] = _total([matrices[slot], part] if slot in matrices else [part])
+        for matrix in matrices.values():
+            matrix.sort_indices()
         return matrices
 
     def _behind(self, made: set[int]) -> set[int]:
@@ -186,17 +188,18 @@ class _Peel:
         return operands if 0 < len(operands) == len({slot for _, slot, _ in operands}) else None
 
 
-def _matrix(link: Link) -> sparse.csr_array:
-    """Ones where an element of the result is, or has in it, one of the operand."""
-    labels = link.operand if link.out is None else link.out
-    if labels is None:
-        return sparse.eye_array(link.labels, dtype=np.int32, format="csr")
-    there = np.flatnonzero(labels >= 0)
-    ends = labels[there], there
-    shape = (link.labels, len(labels))
-    if link.out is not None:
-        ends, shape = ends[::-1], shape[::-1]
-    return sparse.csr_array((np.ones(len(there), np.int32), ends), shape=shape)
+def _through(link: Link, matrix: sparse.csr_array) -> sparse.csr_array:
+    """The rows of a matrix that belong to an operand's elements moved to where these are, or are added, in a result."""
+    count = matrix.shape[0]
+    if link.operand is not None:
+        there = np.flatnonzero(link.operand >= 0)
+        at = link.operand[there], there
+        return sparse.csr_array((np.ones(len(there), np.int32), at), shape=(link.labels, count)) @ matrix
+    # as products do, this turns entries round: it is the order in which they are added up. The last row is for -1
+    ends = np.append(matrix.nnz - np.flip(matrix.indptr), matrix.nnz)
+    turned = np.flip(matrix.data).copy(), np.flip(matrix.indices).copy(), ends.astype(matrix.indices.dtype)
+    rows = sparse.csr_array(turned, shape=(count + 1, matrix.shape[1]))
+    return rows[count - 1 - (numbers(count) if link.out is None else link.out)]
 
 
 def _total(parts: Sequence[sparse.csr_array]) -> sparse.csr_array:
@@ -209,8 +212,8 @@ def _total(parts: Sequence[sparse.csr_array]) -> sparse.csr_array:
 def _maps(path: Path, ends: Sequence[int], slot: int, matrix: sparse.csr_array) -> list[IndexMap]:
     """A matrix of coefficients, of a value's elements by those of all `ends`, as an index map for each end."""
     entries = sparse.csr_array(matrix).tocoo()
-    inner, places = (np.repeat(x.astype(np.intp), abs(entries.data)) for x in entries.coords)
-    sign = np.sign(np.repeat(entries.data, abs(entries.data)))
+    inner, places = (np.repeat(x, abs(entries.data)) for x in entries.coords)
+    sign = np.sign(np.repeat(entries.data, abs(entries.data))).astype(np.int8)
     maps, start = [], 0
     for of, end in enumerate(ends):
         here = np.flatnonzero((places >= start) & (places < start + path.size(end)))
