@@ -90,8 +90,10 @@ def assert_replay_agrees(row: Row, dtype: str, batched: bool) -> None:
                 seeds = [(o, Batched(random_like(rng, o, 3), level)) for o in outputs]
             else:
                 seeds = [(o, random_like(rng, o)) for o in outputs]
-            expected = reverse(with_slopes(tape.nodes), seeds, sources)
             got = replayed(tape.nodes, seeds, sources)
+            if step <= COMPILE_AFTER:
+                continue  # it was the plain walk that answered
+            expected = reverse(with_slopes(tape.nodes), seeds, sources)
         assert [type(g) is Batched for g in got] == [type(e) is Batched for e in expected]
         assert_same_bits([_inner(g) for g in got], [_inner(e) for e in expected])
     if all(_is_plain(param) for node in tape.nodes for param in node.params.values()):
