@@ -167,7 +167,7 @@ def test_a_carry_of_which_only_the_shape_counts_is_not_saved() -> None:
 
 @pytest.mark.parametrize("steps", [0, 1, 6, None])
 def test_while_loops_that_save_values_are_differentiated_again(steps: int | None) -> None:
-    """Forwards and backwards, compared with each other and with differences; one program for any number of steps, too."""
+    """Forwards and backwards, compared with each other and with differences; by one program for any steps, too."""
     arrays = _given(np.float64)[:2]
 
     tf = graph_api

@@ -1,6 +1,5 @@
 """Functions of eigenvalues and singular values where these coincide, nearly coincide or are zero."""
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -73,16 +72,6 @@ EVERY = {**SQUARE, **OTHERS}
 CASES = [(name, at) for name in FUNCTIONS for at in (EVERY if "singular" in name or "s **" in name else SQUARE)]
 
 
-@functools.cache
-def hessian_in_a_graph(fn: Fn, shape: tuple[int, ...], dtype: str) -> Callable[[np.ndarray], Any]:
-    """The Hessian as a function of the point, of one graph."""
-    with graph_api.Graph().as_default() as graph:
-        source = graph_api.placeholder(dtype, shape)
-        (matrix,) = graph_api.hessians(graph_api.reduce_sum(fn(graph_api, source)), source)
-    session = graph_api.Session(graph=graph)
-    return lambda at: session.run(matrix, {source: at})
-
-
 def derivatives(fn: Fn, at: np.ndarray, dtype: str = "float64", every: bool = True) -> tuple[Any, dict[str, Any]]:
     """The gradient and the Hessian, found in several ways, or in one."""
     x = tape_api.constant(at, dtype)
@@ -99,7 +88,10 @@ def derivatives(fn: Fn, at: np.ndarray, dtype: str = "float64", every: bool = Tr
         "hessian": outer.hessian(y, x),
         "hvp": np.stack([outer.hvp(y, x, e.reshape(at.shape)) for e in np.eye(at.size, dtype=dtype)]),
     }
-    found["hessians in a graph"] = hessian_in_a_graph(fn, at.shape, dtype)(at)
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        source = graph_api.placeholder(dtype, at.shape)
+        (matrix,) = graph_api.hessians(graph_api.reduce_sum(fn(graph_api, source)), source)
+        found["hessians in a graph"] = session.run(matrix, {source: at})
     return np.asarray(slope), {way: np.reshape(m, (at.size, at.size)) for way, m in found.items()}
 
 
