@@ -25,18 +25,8 @@ from tests import rows
 from tests.row import Row
 
 _OF_STRINGS = (
-    *(
-        "as_string",
-        "join",
-        "length",
-        "lower",
-        "reduce_join",
-        "regex_full_match",
-        "regex_replace",
-        "string_split",
-        "strip",
-    ),
-    *("substr", "to_hash_bucket_fast", "to_number", "upper"),
+    *("as_string", "join", "length", "lower", "reduce_join", "regex_full_match", "regex_replace", "string_split"),
+    *("strip", "substr", "to_hash_bucket_fast", "to_number", "upper"),
 )
 WITHOUT_ROW = {
     **dict.fromkeys([f"{name}_op" for name in _OF_STRINGS], "takes or gives strings; tests/ops/test_strings.py"),
