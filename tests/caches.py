@@ -7,6 +7,7 @@ the reason why it is no cache.
 
 import ast
 import functools
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from engine.runtime.packages import HOME, PACKAGES
 
 _EMPTY = frozenset({"dict", "defaultdict", "WeakKeyDictionary", "WeakValueDictionary", "OrderedDict"})
 _FOREVER = frozenset({"cache", "lru_cache"})
+_MENTIONED = re.compile(r"[cC]ache|plans_kept|[dD]ict\(|Dictionary\(|= \{\}")
 
 OTHERS: dict[str, dict[str, str]] = {
     "work of one call, gone with the object that does it": {
@@ -192,12 +194,12 @@ class Kept(NamedTuple):
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:
-    """The product's modules."""
+    """The product's modules, without those whose text has nothing of the kind."""
     for package in PACKAGES:
         for path in sorted(Path(HOME, package).rglob("*.py")):
             name = path.relative_to(HOME).as_posix()
-            if name != "engine/runtime/cache.py":
-                yield name, ast.parse(path.read_text())
+            if name != "engine/runtime/cache.py" and _MENTIONED.search(text := path.read_text()):
+                yield name, ast.parse(text)
 
 
 @functools.cache
@@ -207,7 +209,8 @@ def found() -> list[Kept]:
 
 
 def _of_module(module: str, tree: ast.Module) -> Iterator[Kept]:
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    for node in nodes:
         if isinstance(node, ast.FunctionDef):
             for decorator in node.decorator_list:
                 kind = _name(decorator)
@@ -225,7 +228,7 @@ def _of_module(module: str, tree: ast.Module) -> Iterator[Kept]:
                     raise ValueError(f"{module}:{node.lineno}: a cache must say its key")
                 if len(texts) >= 2:
                     yield Kept(module, texts[-2], "Cache", texts[-1], node.lineno)
-    for target, value, line in _assigned(tree):
+    for target, value, line in _assigned(tree, nodes):
         kind = _name(value)
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Call):
             kind = _name(value.func)
@@ -235,10 +238,10 @@ def _of_module(module: str, tree: ast.Module) -> Iterator[Kept]:
             yield Kept(module, target, "dict", "", line)
 
 
-def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr, int]]:
+def _assigned(tree: ast.Module, nodes: list[ast.AST]) -> Iterator[tuple[str, ast.expr, int]]:
     """What a module and its objects hold by names that begin as something empty."""
     of_module = {id(node) for node in tree.body}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 of_object = isinstance(target, ast.Attribute) and _name(target.value) == "self"

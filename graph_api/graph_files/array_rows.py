@@ -83,7 +83,6 @@ same(
     Slice:slice
     SpaceToBatchND:space_to_batch_nd
     SpaceToDepth:space_to_depth block_size data_format
-    Squeeze:_squeeze
     StridedSlice:strided_slice begin_mask end_mask ellipsis_mask new_axis_mask shrink_axis_mask
     Sum:reduce_sum keepdims=keep_dims
     TensorScatterAdd:tensor_scatter_add
@@ -97,7 +96,7 @@ same(
     UnsortedSegmentMin:unsorted_segment_min
     UnsortedSegmentProd:unsorted_segment_prod
     UnsortedSegmentSum:unsorted_segment_sum
-    """.replace("    Squeeze:_squeeze\n", "")
+    """
 )
 
 

@@ -143,14 +143,13 @@ def _between(x: Any) -> Operand:
     return _step(x) * tf.cast(tf.less(x, 6 * tf.ones_like(x)), x.dtype)
 
 
-_SELU_ALPHA, _SELU_SCALE = 1.7580993408473768599402175208123, 1.0507009873554804934193349852946
 for _types, _partial, _of_result in (
     ("ReluGrad", _step, False),
     ("Relu6Grad", _between, False),
     ("EluGrad", lambda y: tf.where_v2(tf.less(y, tf.zeros_like(y)), y + 1, tf.ones_like(y)), False),
     (
         "SeluGrad",
-        lambda y: tf.where_v2(tf.less(y, tf.zeros_like(y)), y + _SELU_ALPHA, _SELU_SCALE * tf.ones_like(y)),
+        lambda y: tf.where_v2(tf.less(y, tf.zeros_like(y)), y + nn.SELU_SCALE_ALPHA, nn.SELU_SCALE * tf.ones_like(y)),
         False,
     ),
     ("SoftplusGrad", tf.sigmoid, False),

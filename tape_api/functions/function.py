@@ -409,10 +409,8 @@ class Function(Shown, Generic[P, R]):
             if found is None:
                 self._open.put(wanted, avals)
                 return None
-            avals = [
-                Aval(common_shape(a.shape, b.shape), a.dtype)
-                for a, b in zip(getattr(found, "avals", found), avals, strict=True)
-            ]
+            known = getattr(found, "avals", found)
+            avals = [Aval(common_shape(a.shape, b.shape), a.dtype) for a, b in zip(known, avals, strict=True)]
             if all(a.is_static for a in avals):
                 return None
         made = self._called_with_symbols(key, args, kwargs, arguments, avals)

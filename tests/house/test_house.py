@@ -116,11 +116,16 @@ def imported(node: ast.AST) -> tuple[list[str], bool]:
         # `from engine.ops import trig` imports the module engine.ops.trig
         inner = [f"{node.module}.{alias.name}" for alias in node.names]
         return [i if i in MODULES else node.module for i in inner], False
-    if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2].strip("_") in IMPORTERS:
+    if isinstance(node, ast.Call) and last_name(node.func).strip("_") in IMPORTERS:
         return [x.value for x in node.args if isinstance(x, ast.Constant) and isinstance(x.value, str)], False
     if isinstance(node, ast.Constant) and isinstance(node.value, str) and "." in node.value:
         return [re.split(":| \\| ", row)[0] for row in node.value.split("\n")], True
     return [], False
+
+
+def last_name(function: ast.expr) -> str:
+    """``f`` of ``f`` and of ``a.f``."""
+    return str(getattr(function, "attr", getattr(function, "id", "")))
 
 
 def imports(name: str, tables: bool = True) -> dict[str, int]:

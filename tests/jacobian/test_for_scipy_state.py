@@ -80,23 +80,18 @@ def test_what_the_function_uses_has_changed(name: str, is_long: bool) -> None:
 
     change(1.0)
     p = tf.for_scipy(total, x)
-    for to in (1.0, 10.0):
-        for ask in (p.fun, p.jac, p.hess, lambda x: p.hessp(x, v), p.fun_and_jac):
-            change(2.0)
-            p.fun(x), p.jac(x)
-            change(to)
-            found = ask(x)
-            wanted = [p.fun, p.jac, p.hess].index(ask) if ask in (p.fun, p.jac, p.hess) else -1
-            if wanted == 0:
-                np.testing.assert_allclose(found, to * np.sum(x**2))
-            elif wanted == 1:
-                np.testing.assert_allclose(found, 2 * to * x)
-            elif wanted == 2:
-                np.testing.assert_allclose(found, 2 * to * np.eye(2))
-            elif isinstance(found, tuple):
-                np.testing.assert_allclose(found[1], 2 * to * x)
-            else:
-                np.testing.assert_allclose(found, 2 * to * v)
+    asked: list[tuple[Any, float, Any]] = [
+        (p.fun, 10.0, np.sum(x**2)),
+        (p.jac, 1.0, 2 * x),
+        (p.hess, 10.0, 2 * np.eye(2)),
+        (lambda x: p.hessp(x, v), 1.0, 2 * v),
+        (lambda x: p.fun_and_jac(x)[1], 10.0, 2 * x),
+    ]
+    for ask, to, expected in asked:
+        change(2.0)
+        p.fun(x), p.jac(x)
+        change(to)
+        np.testing.assert_allclose(ask(x), to * expected)
     change(1.0)
 
 

@@ -21,6 +21,8 @@ from tests.operand_calls import CALLED_ELSEWHERE, NARROWER, OTHERWISE, WIDER, ca
 DTYPES = [
     "int32", "int64", "int8", "uint8", "bool", "complex64", "complex128", "float16", "float32", "float64", "string",
 ]  # fmt: skip
+SPELLED = [dtype for dtype in DTYPES if dtype not in ("int8", "float16")]
+"""Those in which spellings are compared: of each kind one that Python's own numbers have, and others."""
 OF_PYTHON = {"int32", "bool", "complex128", "float32", "string"}
 """The dtypes of Python's own numbers and strings."""
 CONTENTS = {
@@ -107,7 +109,7 @@ def spellings(dtype: str) -> Iterator[str]:
 @pytest.mark.parametrize("call", CALLS)
 def test_however_operands_are_spelled_there_is_one_answer(call: str) -> None:
     modules = (tape_api,) if call.startswith(OF_VERSION_2) else (tape_api, graph_api)
-    for dtype in DTYPES:
+    for dtype in SPELLED:
         first = answered(tape_api, call, dtype, "tensor")
         for tf in modules:
             for spelling in spellings(dtype):

@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -104,10 +103,13 @@ def slope(x: np.ndarray) -> list[float]:
 def test_other_processes(method: str) -> None:
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"no {method} here")
-    with ProcessPoolExecutor(2, multiprocessing.get_context(method)) as pool:
-        p = tf.for_scipy(square, np.ones(2))
-        assert list(pool.map(slope, [np.ones(2), np.zeros(2)])) == [[2.0, 2.0], [0.0, 0.0]]
+    p, bounds = tf.for_scipy(square, np.ones(2)), [(-1.0, 1.0)] * 2
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        assert pool.map(slope, [np.ones(2), np.zeros(2)]) == [[2.0, 2.0], [0.0, 0.0]]
         assert [v.tolist() for v in pool.map(p.jac, [np.ones(2)])] == [[2.0, 2.0]]
+        found = differential_evolution(p.fun, bounds, workers=pool.map, updating="deferred", maxiter=3, rng=0)
+    alone = differential_evolution(p.fun, bounds, updating="deferred", maxiter=3, rng=0)
+    np.testing.assert_array_equal(found.x, alone.x)
 
 
 def in_forks(count: int, work: Callable[[], Any], child: Callable[[int], Any]) -> None:
@@ -158,19 +160,7 @@ def test_forks_under_load_do_not_hang() -> None:
         tf.for_scipy(lambda x: tf.reduce_sum(x**2) * i, np.ones(2)).hess(np.ones(2))
         return bool(np.isfinite(cube(np.ones(2))).all())
 
-    in_forks(100, work, child)
-
-
-@pytest.mark.parametrize("method", ["spawn", "forkserver"])
-def test_workers_of_scipy(method: str) -> None:
-    if method not in multiprocessing.get_all_start_methods():
-        pytest.skip(f"no {method} here")
-    with multiprocessing.get_context(method).Pool(2) as pool:
-        p = tf.for_scipy(square, np.ones(2))
-        bounds = [(-1.0, 1.0)] * 2
-        found = differential_evolution(p.fun, bounds, workers=pool.map, updating="deferred", maxiter=3, rng=0)
-        alone = differential_evolution(p.fun, bounds, updating="deferred", maxiter=3, rng=0)
-    np.testing.assert_array_equal(found.x, alone.x)
+    in_forks(40, work, child)
 
 
 def _sine(x: Any) -> Any:
@@ -195,11 +185,10 @@ def test_joblib(backend: str, tmp_path: Path) -> None:
     assert joblib.hash(tf.constant(points[1])) == joblib.hash(tf.constant(points[1]))
 
 
-@pytest.mark.parametrize("scheduler", ["threads", "processes"])
-def test_dask(scheduler: str) -> None:
+def test_dask() -> None:
     dask = pytest.importorskip("dask")
     g = tf.transforms.grad(lambda x: tf.reduce_sum(tf.sin(x)))
-    (found,) = dask.compute([dask.delayed(g)(x) for x in (np.zeros(2), np.ones(2))], scheduler=scheduler)
+    (found,) = dask.compute([dask.delayed(g)(x) for x in (np.zeros(2), np.ones(2))], scheduler="processes")
     np.testing.assert_array_equal([y.numpy() for y in found], np.cos([np.zeros(2), np.ones(2)]))
 
 

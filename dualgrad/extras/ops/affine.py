@@ -1,4 +1,4 @@
-"""Small parts of networks: affine layers, normalization of neighboring channels, weighted moments, Poisson losses."""
+"""Small parts of networks: affine layers, normalization of neighboring channels."""
 
 from __future__ import annotations
 
