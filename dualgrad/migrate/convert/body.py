@@ -432,9 +432,8 @@ class Body:
     def take(self, operands: Sequence[Any], changes: bool = False) -> int:
         """Hand what waits to the one use that comes now, as far as the order allows; return the size of it.
 
-        Where the use `changes` variables, the rest waits no longer if some of it did not wait in order.
+        Where the use `changes` variables, the rest waits no longer: it may be computed of what they are now.
         """
-        left = len(self._pending)
         while True:
             asked = [x for x in operands if any(x is p.value for p in self._pending)]
             last = self._pending[len(self._pending) - len(asked) :]
@@ -443,11 +442,10 @@ class Body:
             if fits and total <= 2 * _SIZE:
                 break
             self._name(self._pending.pop(0))
-        is_whole = len(self._pending) == left
         for p in last:
             self._code[id(p.value)] = p.code
             self._pending.remove(p)
-        if changes and not is_whole:
+        if changes:
             self.flush()
         return total
 

@@ -100,7 +100,7 @@ def write_flow(body: Any, item: FlowItem) -> None:
     """Add the statements for a choice or a loop."""
     kind = item.call.node.op.name
     if kind == "cond_op":
-        body.take(operands(item.call), changes=True)
+        body.take(operands(item.call))
     body.flush()
     {"cond_op": _write_cond, "while_op": _write_while, "scan_op": _write_scan}[kind](body, item)
 
