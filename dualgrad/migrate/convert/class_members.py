@@ -118,6 +118,11 @@ class ProgramObjects:
         """A line of the program."""
         return self._lines[number - 1] if number else ""
 
+    def function(self, number: int) -> str:
+        """The text of the function of the program around a line; an empty one outside of functions."""
+        around = [n for n in ast.walk(self.tree) if isinstance(n, ast.FunctionDef) and _covers(n, number)]
+        return ast.unparse(around[-1]) if around else ""
+
     def constructor(self, kind: str) -> ast.FunctionDef | None:
         """The constructor of a class of which there was one object, in the program."""
         own = [n for n in ast.walk(self.tree) if isinstance(n, ast.ClassDef) and n.name == kind]
@@ -200,6 +205,8 @@ class _Owner:
                 edits.sort(key=lambda e: (e[0].lineno, e[0].col_offset))
                 found += [(n, name) for (n, _), name in zip(edits, names, strict=True)]
         settled = {id(n) for n, _ in found}
+        near = re.findall(r"\w+", self.seen.function(self._origin(node)))  # elsewhere another number may be equal by chance
+        rows = [(code, number) for code, number in rows if type(number) is int or _last(code) in near]
         found += [pair for pair in Said((0, 0), rows, self.literals).edits(node) if id(pair[0]) not in settled]
         return found
 
@@ -417,7 +424,7 @@ class _Owner:
 # ---- syntax ----------------------------------------------------------------------------------------------------------
 
 
-def _covers(node: ast.expr, line: int) -> bool:
+def _covers(node: ast.expr | ast.stmt, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or node.lineno)
 
 

@@ -31,7 +31,7 @@ from dualgrad.migrate.check.values import (
 from dualgrad.migrate.convert import summaries
 from dualgrad.migrate.convert.class_instances import ClassInstances
 from dualgrad.migrate.convert.dispatching import Carriers
-from dualgrad.migrate.convert.edits import Plan, extent
+from dualgrad.migrate.convert.edits import Plan, extent, place
 from dualgrad.migrate.convert.facts import (
     Facts,
     held_by,
@@ -358,7 +358,7 @@ class Expressions:
             return node not in self.iterating.returned
         if node in self.iterating.inside:
             return any(isinstance(v, Path) for v in values) or is_graphs(self._value(node))
-        if self.iterating.names_iterator(node, self.scopes):
+        if self.iterating.names_iterator(node, self.scopes) or isinstance(node, (ast.List, ast.Tuple)):
             return False
         if isinstance(node, ast.Name):
             if isinstance(node.ctx, ast.Store) or node.id in self._labels or self.carriers.holds(node):
@@ -444,6 +444,8 @@ class Expressions:
     def _builds(self, node: ast.AST) -> bool:
         if node in self.carriers.functions or getattr(node, "name", "") in self.instances.objects:
             return False
+        if place(node) in self.plan.gone:  # it initialized variables, too
+            return True
         if node not in self._owned:
             self._owned[node] = False
             body = node.body if isinstance(node.body, list) else [node.body]  # type: ignore[attr-defined]
