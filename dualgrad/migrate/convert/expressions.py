@@ -358,7 +358,7 @@ class Expressions:
             return node not in self.iterating.returned
         if node in self.iterating.inside:
             return any(isinstance(v, Path) for v in values) or is_graphs(self._value(node))
-        if self.iterating.names_iterator(node, self.scopes) or isinstance(node, (ast.List, ast.Tuple)):
+        if self.iterating.names_iterator(node, self.scopes):
             return False
         if isinstance(node, ast.Name):
             if isinstance(node.ctx, ast.Store) or node.id in self._labels or self.carriers.holds(node):
