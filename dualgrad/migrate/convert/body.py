@@ -277,9 +277,10 @@ class Body:
         # the rows of an IndexedSlices are often the program's own: others use them too
         return [u for r in results for p in parts(r)[:1] for u in self._uses.get(id(p), ())]
 
-    def label(self, x: Any) -> str:
-        """The name of a tensor or variable."""
-        return self.module.names.variable(x) if isinstance(x, Variable) else self.module.names.tensor(x)
+    def label(self, x: Any, otherwise: str = "") -> str:
+        """The name of a tensor or variable; another one for a tensor that the program has no name for."""
+        names = self.module.names
+        return names.variable(x) if isinstance(x, Variable) else names.tensor(x, otherwise=otherwise)
 
     def name_parts(self, result: Any, value: ast.expr) -> None:
         """Note what expression stands for a tensor or for a gradient of rows."""

@@ -181,10 +181,10 @@ def _write_scan(body: Any, item: FlowItem) -> None:
     if not results or (unused and len(results) == carries and all(same)):
         _write_fold(body, item, given, carries)
         return
-    names = _bound_names(body, region.bound, given)
+    names = body.fresh([body.label(x, "state" if i < carries else "row") for i, x in enumerate(given)])
     for name, x in zip(names[:carries], given, strict=False):
         body.add(ast.Assign([ast.Name(name, ast.Store())], body.value(x)), item)
-    lists = body.fresh([f"all_{body.label(r)}" for r in results])
+    lists = body.fresh([f"all_{label}" if (label := body.label(r, "_")) != "_" else "outputs" for r in results])
     for name in lists:
         body.add(ast.Assign([ast.Name(name, ast.Store())], ast.List([], ast.Load())), item)
     unstacked: list[ast.expr] = [ast.Call(path("tf.unstack"), [body.value(x)], []) for x in given[carries:]]

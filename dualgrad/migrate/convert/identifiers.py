@@ -262,8 +262,21 @@ class Names:
         if program_name and not whole and program_name.endswith(f"_{self._alone.get(id(x))}"):
             return self._alone[id(x)]
         own = x.node.name.rpartition("/")[2] if hasattr(x.node, "name") else x.node.op.name
-        found = program_name or self.of_line(x.node) or self._inside.get(id(x)) or otherwise
+        found = program_name or self.of_line(x.node) or self._inside.get(id(x)) or _part_of_cell(x) or otherwise
         return found or self.of_line(x.node, inner=True) or snake(own)
+
+
+def _part_of_cell(x: Any) -> str:
+    """What a tensor is in a recurrent cell, by the op that makes it; empty where that is not known."""
+    _, cell, own = ["", "", *getattr(x.node, "name", "").split("/")][-3:]
+    names = _CELLS.get(cell.removeprefix("basic_"), {}).get(own.rstrip("_0123456789"), ())
+    return names[x.index] if x.index < len(names) else ""
+
+
+_CELLS = {
+    "lstm_cell": {"split": ("i", "j", "f", "o"), "add": ("c",), "mul": ("h",)},
+    "gru_cell": {"split": ("reset", "update"), "Tanh": ("candidate",), "add": ("h",)},
+}
 
 
 def _without_loops(parts: Sequence[str]) -> list[str]:
