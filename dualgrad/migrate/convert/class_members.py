@@ -118,10 +118,10 @@ class ProgramObjects:
         """A line of the program."""
         return self._lines[number - 1] if number else ""
 
-    def function(self, number: int) -> str:
-        """The text of the function of the program around a line; an empty one outside of functions."""
-        around = [n for n in ast.walk(self.tree) if isinstance(n, ast.FunctionDef) and _covers(n, number)]
-        return ast.unparse(around[-1]) if around else ""
+    def statement(self, number: int) -> str:
+        """The text of the statement of the program on a line; an empty one where there is none."""
+        around = [n for n in ast.walk(self.tree) if isinstance(n, ast.stmt) and _covers(n, number)]
+        return "" if not around or hasattr(around[-1], "body") else ast.unparse(around[-1])
 
     def constructor(self, kind: str) -> ast.FunctionDef | None:
         """The constructor of a class of which there was one object, in the program."""
@@ -205,8 +205,10 @@ class _Owner:
                 edits.sort(key=lambda e: (e[0].lineno, e[0].col_offset))
                 found += [(n, name) for (n, _), name in zip(edits, names, strict=True)]
         settled = {id(n) for n, _ in found}
-        near = re.findall(r"\w+", self.seen.function(self._origin(node)))  # elsewhere another number may be equal by chance
-        rows = [(code, number) for code, number in rows if type(number) is int or _last(code) in near]
+        lines = re.findall(r"# line (\d+)", "\n".join(self.lines[node.lineno - 1 : node.end_lineno]))
+        near = re.findall(r"\w+", "\n".join([self.seen.statement(int(number)) for number in lines]))
+        # a number of a layer may be equal to one of the object by chance
+        rows = [(code, number) for code, number in rows if not lines or type(number) is int or _last(code) in near]
         found += [pair for pair in Said((0, 0), rows, self.literals).edits(node) if id(pair[0]) not in settled]
         return found
 

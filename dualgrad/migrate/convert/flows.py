@@ -145,15 +145,11 @@ def _write_cond(body: Any, item: FlowItem) -> None:
     _assign(body, item, item.outputs, call, plain=True)
 
 
-def _bound_names(body: Any, bound: Sequence[Any], given: Sequence[Any]) -> list[str]:
-    """Names for the parameters of a loop's functions, after what they are given."""
-    return body.fresh([body.label(x) if x.node.op.name != "constant" else "i" for x in given[: len(bound)]])
-
-
 def _write_while(body: Any, item: FlowItem) -> None:
     call = item.call
     initial = operands(call)
-    names = _bound_names(body, call.closure.regions[0].bound, initial)
+    given = initial[: len(call.closure.regions[0].bound)]
+    names = body.fresh([body.label(x) if x.node.op.name != "constant" else "i" for x in given])
     test = _function(body, item, 0, "condition", names)
     step = _function(body, item, 1, "body", names)
     start = ast.List([body.value(x) for x in initial], ast.Load())

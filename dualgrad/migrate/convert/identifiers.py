@@ -267,7 +267,7 @@ class Names:
 
 
 def _part_of_cell(x: Any) -> str:
-    """What a tensor is in a recurrent cell, by the op that makes it; empty where that is not known."""
+    """The name of a tensor of a recurrent cell, by the op that makes it; empty where it is none."""
     _, cell, own = ["", "", *getattr(x.node, "name", "").split("/")][-3:]
     names = _CELLS.get(cell.removeprefix("basic_"), {}).get(own.rstrip("_0123456789"), ())
     return names[x.index] if x.index < len(names) else ""

@@ -30,7 +30,7 @@ from dualgrad.migrate.convert.repetition import expression, in_a_loop
 from dualgrad.migrate.convert.shortening import Function, Shortening
 from dualgrad.migrate.convert.sizes import Said
 from dualgrad.migrate.convert.spelling import path
-from dualgrad.migrate.convert.tidying import lower_numbers, merged, reuse_names, tidied
+from dualgrad.migrate.convert.tidying import merged, reuse_names, tidied
 from dualgrad.platform import progress
 from engine.core.dtypes import DType, float32, int32
 from engine.core.operands import Operation
@@ -680,8 +680,7 @@ class Module:
         for function in self.functions:
             function.statements = tidied(function.statements)
         leave_to_callees(self.functions)
-        reuse_names(self.functions)
-        lower_numbers(self.functions, self.scope)
+        reuse_names(self.functions, self.scope)
         drawn = any(draw.graph is self.graph for draw in self.capture.draws) or self.takes
         seeding = [self._seeding(self.graph.seed)] if drawn and self.graph.seed is not None else []
         # where initializers run as the program's own lines say, what is drawn here does not count

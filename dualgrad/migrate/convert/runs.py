@@ -99,15 +99,14 @@ class Runs(Expressions):
         self.called |= self.monitoring.read
 
     def _asks(self, call: ast.Call) -> tuple[Any, ...]:
-        """What a run fetches and is fed: equal where that is the same, with names that are given once."""
+        """The key of what a run fetches and is fed: equal where that is the same, with names that are given once."""
         fetches, feed = self.asked(call)
         whole = [fetches, *(feed.keys if isinstance(feed, ast.Dict) else [feed])]
         names = [n for part in whole if part is not None for n in ast.walk(part) if isinstance(n, ast.Name)]
         found = [self.scopes.of[n].find(n.id) or (n,) for n in names]
-        owners = [self.inference.owner(f) for f in self._around.get(call, ())]
+        owners = tuple([self.inference.owner(f) for f in self._around.get(call, ())])
         of = [owners if n.id == "self" else id(f if len(f) == 1 else n) for n, f in zip(names, found, strict=True)]
-        texts = [None if part is None else ast.unparse(part) for part in whole]
-        return str(getattr(call.func, "attr", "")), *texts, *(tuple(x) if isinstance(x, list) else x for x in of)
+        return str(getattr(call.func, "attr", "")), *[part and ast.unparse(part) for part in whole], *of
 
     def _sets(self, call: ast.Call, functions: Sequence[dict[str, Any]]) -> bool:
         """Whether a run assigns what the program has computed to a variable: it becomes the assignment alone."""
