@@ -117,6 +117,7 @@ import tensorflow as tf
 class Physics:
     def __init__(self, x, u):
         self.x, self.u = x, u
+    def build(self):
         self.rate = tf.Variable([0.5], name="rate")
         self.w, self.v = [tf.Variable(tf.fill(shape, 0.3)) for shape in ([1, 4], [4, 1])]
         self.sess = tf.Session()
@@ -139,7 +140,7 @@ class Physics:
         self.optimizer.minimize(self.sess, feed_dict=fed, fetches=[self.loss, self.rate], loss_callback=self.callback)
 
 x = np.linspace(0, 1, 10)[:, None]
-model = Physics(x, np.exp(x))
+model = Physics(x, np.exp(x)); model.build()
 model.train(3)
 print(model.sess.run(model.u_pred, {model.x_tf: x}).sum())
 """

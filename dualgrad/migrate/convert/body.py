@@ -433,7 +433,7 @@ class Body:
     def take(self, operands: Sequence[Any], changes: bool = False) -> int:
         """Hand what waits to the one use that comes now, as far as the order allows; return the size of it.
 
-        Where the use `changes` variables, the rest waits no longer: it may be computed of what they are now.
+        Where the use `changes` variables, the rest waits no longer if it may be computed of what they are now.
         """
         while True:
             asked = [x for x in operands if any(x is p.value for p in self._pending)]
@@ -446,7 +446,8 @@ class Body:
         for p in last:
             self._code[id(p.value)] = p.code
             self._pending.remove(p)
-        if changes:
+        left = [n.id for p in self._pending for n in ast.walk(p.code) if isinstance(n, ast.Name)]
+        if changes and not {"tf", *self.scope.taken}.issuperset(left):
             self.flush()
         return total
 
