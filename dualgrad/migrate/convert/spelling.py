@@ -224,7 +224,7 @@ def _operands(node: Node) -> list[Any]:
 
 
 def _variants(given: dict[str, Any], ranks: Iterable[int]) -> Iterator[dict[str, Any]]:
-    """The arguments as people write them: one axis is no tuple, and is counted from the first, unless it is the last."""
+    """The arguments as people write them: one axis is no tuple, and is counted from the first unless it is the last."""
     plain = {k: v[0] if isinstance(v, tuple) and len(v) == 1 and type(v[0]) is int else v for k, v in given.items()}
     axes = plain.get("axis")
     if isinstance(axes, tuple) and all(type(a) is int for a in axes):
