@@ -347,7 +347,6 @@ KEPT = {
         "self.encode_w = tf.Variable(",
         "def train_step(self, x):",
         "cost = self.train_step(x).numpy()",
-        "len(average.costs)",
         "optimizer=tf.compat.v1.train.AdamOptimizer()):",
         "tf.random.normal([sizes[0], sizes[1]]",
         "# transfer: as in the recorded run",
@@ -356,8 +355,6 @@ KEPT = {
         "iterator = Iterator()",
         "train_init()",
         "step(*iterator.get_next())",
-        "def halved(row):",
-        "except tf.errors.OutOfRangeError:",
         "iter(copy.deepcopy(dataset))",
     ],
     "handles": [
@@ -369,7 +366,6 @@ KEPT = {
     "speech": [
         '*feed["targets"]',
         "numpy_function(logged, ",
-        "def logged(value):",
     ],
     "sampled": [
         "nn.nce_loss(weights, biases, labels, embed",
@@ -388,8 +384,6 @@ KEPT = {
         "if it > n: self.step(**fed)",
         'self.compute_pred(fed["x"])',
         "\nclass Data:",
-        "for it in range(n):",
-        '"It: %d, Loss: %.3e"',
         "AdamOptimizer(learning_rate=lr)",
         # what a method only makes and returns has the name that it gets where it is called
         "self.first = tf.Variable(",
