@@ -188,6 +188,12 @@ with tf.Session() as sess:
         print(sess.run(runs, {x: np.random.RandomState(i).randn(4, 5, 3), **fed}))
 """
 ALIKE = {
+    "what is computed before a variable changes": """
+w, fed, before = tf.Variable([2.0, 3.0]), {}, []
+before.append(tf.square(w * 2.0 + tf.reduce_sum(x)))
+with tf.control_dependencies(before):
+    runs = [before[0], tf.assign(w, tf.exp(-w)).op]
+""",
     "a state that stacked cells use more than once": """
 cell = tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.GRUCell(3) for _ in range(2)])
 outputs, state = tf.nn.dynamic_rnn(cell, x, dtype=tf.float32)

@@ -19,11 +19,11 @@ class Net:
     def weight(self, shape):
         initial = tf.ones(shape)
         return tf.Variable(initial)
-    def __init__(self, sizes, lr, decay=0.25):
+    def __init__(self, sizes, lr, decay=0.001):
         self.sizes = sizes; self.decay = decay
         self.x = tf.placeholder(tf.float32, [None, sizes["n_in"]]); self.y = tf.placeholder(tf.float32, [None, 1])
         first = self.weight([sizes["n_in"], sizes["n_out"]])
-        self.pred = tf.tanh(tf.matmul(self.x, first))
+        self.pred = tf.layers.batch_normalization(tf.tanh(tf.matmul(self.x, first)), training=True)
         self.gain = self.decay * self.y - tf.log(1 + self.magnitude(self.pred - self.y))
         self.step = tf.train.AdamOptimizer(lr).minimize(-self.gain)
         self.sess = tf.Session(); self.sess.run(tf.global_variables_initializer())
@@ -35,6 +35,7 @@ class Net:
         fed = self.feed(X, Y)
         for it in range(n):
             self.sess.run(self.step, fed)
+            if it > n: self.sess.run(self.step, fed)
             print("It: %d, Loss: %.3e" % (it, self.sess.run([self.gain, self.pred], fed)[0].sum()))
         pred = self.sess.run(self.pred, fed)
         return pred
@@ -116,6 +117,7 @@ import tensorflow as tf
 class Physics:
     def __init__(self, x, u):
         self.x, self.u = x, u
+    def build(self):
         self.rate = tf.Variable([0.5], name="rate")
         self.w, self.v = [tf.Variable(tf.fill(shape, 0.3)) for shape in ([1, 4], [4, 1])]
         self.sess = tf.Session()
@@ -138,7 +140,7 @@ class Physics:
         self.optimizer.minimize(self.sess, feed_dict=fed, fetches=[self.loss, self.rate], loss_callback=self.callback)
 
 x = np.linspace(0, 1, 10)[:, None]
-model = Physics(x, np.exp(x))
+model = Physics(x, np.exp(x)); model.build()
 model.train(3)
 print(model.sess.run(model.u_pred, {model.x_tf: x}).sum())
 """
@@ -231,8 +233,7 @@ x, y = iterator.get_next()
 w = tf.get_variable("w", [2, 1], initializer=tf.ones_initializer())
 loss = tf.reduce_mean(tf.square(tf.matmul(x, w)[:, 0] - y))
 step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
-train_init = iterator.make_initializer(train)
-test_init = iterator.make_initializer(test)
+train_init, test_init = iterator.make_initializer(train), iterator.make_initializer(test)
 with tf.Session() as sess:
     sess.run(tf.global_variables_initializer())
     for epoch in range(2):
@@ -346,7 +347,6 @@ KEPT = {
         "self.encode_w = tf.Variable(",
         "def train_step(self, x):",
         "cost = self.train_step(x).numpy()",
-        "len(average.costs)",
         "optimizer=tf.compat.v1.train.AdamOptimizer()):",
         "tf.random.normal([sizes[0], sizes[1]]",
         "# transfer: as in the recorded run",
@@ -355,8 +355,6 @@ KEPT = {
         "iterator = Iterator()",
         "train_init()",
         "step(*iterator.get_next())",
-        "def halved(row):",
-        "except tf.errors.OutOfRangeError:",
         "iter(copy.deepcopy(dataset))",
     ],
     "handles": [
@@ -368,7 +366,6 @@ KEPT = {
     "speech": [
         '*feed["targets"]',
         "numpy_function(logged, ",
-        "def logged(value):",
     ],
     "sampled": [
         "nn.nce_loss(weights, biases, labels, embed",
@@ -382,10 +379,11 @@ KEPT = {
         'tf.ones([sizes["n_in"], sizes["n_out"]])',
         "return self.decay * y - tf.math.log(1.0 + tf.square(pred - y))",
         "loss = -self.compute_gain(",
+        # a layer's number that equals one of the object by chance stays, and what was never reached is called
+        "tf.math.rsqrt(reshape_1 + 0.001)",
+        "if it > n: self.step(**fed)",
         'self.compute_pred(fed["x"])',
         "\nclass Data:",
-        "for it in range(n):",
-        '"It: %d, Loss: %.3e"',
         "AdamOptimizer(learning_rate=lr)",
         # what a method only makes and returns has the name that it gets where it is called
         "self.first = tf.Variable(",

@@ -33,7 +33,7 @@ for step in range(8):
 loss = tf.reduce_mean(tf.square(tf.stack(all_h)))
 runs = [[h, loss, tf.train.AdamOptimizer().minimize(loss)]]
 """,
-        ["for _ in range(7):", "tf.stack([all_h_0, *all_h_"],
+        ["for _ in range(7):", "tf.stack([all_h_0, *all_h])"],
         {"tf.tanh(": 2},
     ),
     "a step that needs what it has overwritten": (

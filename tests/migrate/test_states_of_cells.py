@@ -94,7 +94,7 @@ def test_a_state_is_fed_as_a_whole(tmp_path: Path, capsys: pytest.CaptureFixture
     text = kept(tmp_path, WHOLE, capsys)
     assert "*tf.nest.flatten(state)" in text
     # steps over time are a loop, and the class of tuples is made once
-    assert text.count("for transpose_2 in tf.unstack(") == 1
+    assert text.count("for row in tf.unstack(") == text.count("i, j, f, o = tf.split(") == 1
     # a weight is called after its cell, not after the functions that ran that
     assert "\ncell_0_lstm_kernel = " in text and 'name="rnn/multi_rnn_cell/cell_1/basic_lstm_cell/bias")' in text
     assert text.count('LSTMStateTuple = namedtuple("LSTMStateTuple", "c h")') == text.count("namedtuple(") == 1

@@ -36,22 +36,22 @@ def train_op(input_data, targets, initial_c, initial_h):
     initial_c, initial_h = [tf.convert_to_tensor(x, tf.float32) for x in (initial_c, initial_h)]
     with tf.GradientTape() as tape:
         inputs = tf.gather(embedding, input_data)  # line 31
-        final_h_2, c_10 = initial_h, initial_c
-        all_final_h_2 = []
+        final_h, c = initial_h, initial_c
+        all_final_h = []
         for i in range(10):  # line 35
-            gates_11 = tf.matmul(tf.concat([inputs[:, i, :], final_h_2], -1), kernel) + bias  # line 35
-            split_10, j_2, f_2, o_2 = tf.split(gates_11, 4, axis=-1)  # line 36
-            c_10 = c_10 * tf.sigmoid(f_2 + 1.0) + tf.sigmoid(split_10) * tf.tanh(j_2)  # line 37
-            final_h_2 = tf.tanh(c_10) * tf.sigmoid(o_2)  # line 38
-            all_final_h_2.append(final_h_2)
-        output = tf.reshape(tf.concat(all_final_h_2, -1), [-1, 16])  # line 40
+            gates = tf.matmul(tf.concat([inputs[:, i, :], final_h], -1), kernel) + bias  # line 35
+            split, j, f, o = tf.split(gates, 4, axis=-1)  # line 36
+            c = c * tf.sigmoid(f + 1.0) + tf.sigmoid(split) * tf.tanh(j)  # line 37
+            final_h = tf.tanh(c) * tf.sigmoid(o)  # line 38
+            all_final_h.append(final_h)
+        output = tf.reshape(tf.concat(all_final_h, -1), [-1, 16])  # line 40
         logits = tf.matmul(output, softmax_w) + softmax_b  # line 41
         loss = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.reshape(targets, [-1]), logits)  # line 42
         cost = tf.reduce_mean(loss)  # line 43
     gradients = tape.gradient(cost, tvars)  # line 47
     grads, _ = tf.clip_by_global_norm(gradients, 5.0)
     optimizer.apply_gradients(zip(grads, tvars))  # line 48
-    return cost, c_10, all_final_h_2[9]
+    return cost, c, all_final_h[9]
 
 
 if __name__ == "__main__":

@@ -193,9 +193,12 @@ class Scopes(ast.NodeVisitor):
         elif isinstance(target, ast.Starred):
             self.bind(target.value, source)
         elif isinstance(target, (ast.Tuple, ast.List)):
-            starred = any(isinstance(t, ast.Starred) for t in target.elts)
+            value = source.node if isinstance(source, Expression) else None
+            written = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+            starred = any(isinstance(t, ast.Starred) for t in [*target.elts, *written])
             for index, inner in enumerate(target.elts):
-                self.bind(inner, Part(source, None if starred else index))
+                whole = starred or len(written) != len(target.elts)
+                self.bind(inner, Part(source, None if starred else index) if whole else Expression(written[index]))
         elif isinstance(target, ast.Attribute):
             self.attributes.setdefault(target.attr, []).append((target.value, source))
         elif isinstance(target, ast.Subscript):

@@ -277,9 +277,10 @@ class Body:
         # the rows of an IndexedSlices are often the program's own: others use them too
         return [u for r in results for p in parts(r)[:1] for u in self._uses.get(id(p), ())]
 
-    def label(self, x: Any) -> str:
-        """The name of a tensor or variable."""
-        return self.module.names.variable(x) if isinstance(x, Variable) else self.module.names.tensor(x)
+    def label(self, x: Any, otherwise: str = "") -> str:
+        """The name of a tensor or variable; another one for a tensor that the program has no name for."""
+        names = self.module.names
+        return names.variable(x) if isinstance(x, Variable) else names.tensor(x, otherwise=otherwise)
 
     def name_parts(self, result: Any, value: ast.expr) -> None:
         """Note what expression stands for a tensor or for a gradient of rows."""
@@ -432,9 +433,8 @@ class Body:
     def take(self, operands: Sequence[Any], changes: bool = False) -> int:
         """Hand what waits to the one use that comes now, as far as the order allows; return the size of it.
 
-        Where the use `changes` variables, the rest waits no longer if some of it did not wait in order.
+        Where the use `changes` variables, the rest waits no longer if it may be computed of what they are now.
         """
-        left = len(self._pending)
         while True:
             asked = [x for x in operands if any(x is p.value for p in self._pending)]
             last = self._pending[len(self._pending) - len(asked) :]
@@ -443,11 +443,11 @@ class Body:
             if fits and total <= 2 * _SIZE:
                 break
             self._name(self._pending.pop(0))
-        is_whole = len(self._pending) == left
         for p in last:
             self._code[id(p.value)] = p.code
             self._pending.remove(p)
-        if changes and not is_whole:
+        left = [n.id for p in self._pending for n in ast.walk(p.code) if isinstance(n, ast.Name)]
+        if changes and not {"tf", *self.scope.taken}.issuperset(left):
             self.flush()
         return total
 

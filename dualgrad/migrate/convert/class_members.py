@@ -118,6 +118,11 @@ class ProgramObjects:
         """A line of the program."""
         return self._lines[number - 1] if number else ""
 
+    def statement(self, number: int) -> str:
+        """The text of the statement of the program on a line; an empty one where there is none."""
+        around = [n for n in ast.walk(self.tree) if isinstance(n, ast.stmt) and _covers(n, number)]
+        return "" if not around or hasattr(around[-1], "body") else ast.unparse(around[-1])
+
     def constructor(self, kind: str) -> ast.FunctionDef | None:
         """The constructor of a class of which there was one object, in the program."""
         own = [n for n in ast.walk(self.tree) if isinstance(n, ast.ClassDef) and n.name == kind]
@@ -200,6 +205,10 @@ class _Owner:
                 edits.sort(key=lambda e: (e[0].lineno, e[0].col_offset))
                 found += [(n, name) for (n, _), name in zip(edits, names, strict=True)]
         settled = {id(n) for n, _ in found}
+        lines = re.findall(r"# line (\d+)", "\n".join(self.lines[node.lineno - 1 : node.end_lineno]))
+        near = re.findall(r"\w+", "\n".join([self.seen.statement(int(number)) for number in lines]))
+        # a number of a layer may be equal to one of the object by chance
+        rows = [(code, number) for code, number in rows if not lines or type(number) is int or _last(code) in near]
         found += [pair for pair in Said((0, 0), rows, self.literals).edits(node) if id(pair[0]) not in settled]
         return found
 
@@ -417,7 +426,7 @@ class _Owner:
 # ---- syntax ----------------------------------------------------------------------------------------------------------
 
 
-def _covers(node: ast.expr, line: int) -> bool:
+def _covers(node: ast.expr | ast.stmt, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or node.lineno)
 
 

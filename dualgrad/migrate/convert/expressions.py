@@ -31,7 +31,7 @@ from dualgrad.migrate.check.values import (
 from dualgrad.migrate.convert import summaries
 from dualgrad.migrate.convert.class_instances import ClassInstances
 from dualgrad.migrate.convert.dispatching import Carriers
-from dualgrad.migrate.convert.edits import Plan, extent
+from dualgrad.migrate.convert.edits import Plan, extent, place
 from dualgrad.migrate.convert.facts import (
     Facts,
     held_by,
@@ -444,6 +444,8 @@ class Expressions:
     def _builds(self, node: ast.AST) -> bool:
         if node in self.carriers.functions or getattr(node, "name", "") in self.instances.objects:
             return False
+        if place(node) in self.plan.gone:  # it initialized variables, too
+            return True
         if node not in self._owned:
             self._owned[node] = False
             body = node.body if isinstance(node.body, list) else [node.body]  # type: ignore[attr-defined]

@@ -100,7 +100,7 @@ def write_flow(body: Any, item: FlowItem) -> None:
     """Add the statements for a choice or a loop."""
     kind = item.call.node.op.name
     if kind == "cond_op":
-        body.take(operands(item.call), changes=True)
+        body.take(operands(item.call))
     body.flush()
     {"cond_op": _write_cond, "while_op": _write_while, "scan_op": _write_scan}[kind](body, item)
 
@@ -145,15 +145,11 @@ def _write_cond(body: Any, item: FlowItem) -> None:
     _assign(body, item, item.outputs, call, plain=True)
 
 
-def _bound_names(body: Any, bound: Sequence[Any], given: Sequence[Any]) -> list[str]:
-    """Names for the parameters of a loop's functions, after what they are given."""
-    return body.fresh([body.label(x) if x.node.op.name != "constant" else "i" for x in given[: len(bound)]])
-
-
 def _write_while(body: Any, item: FlowItem) -> None:
     call = item.call
     initial = operands(call)
-    names = _bound_names(body, call.closure.regions[0].bound, initial)
+    given = initial[: len(call.closure.regions[0].bound)]
+    names = body.fresh([body.label(x) if x.node.op.name != "constant" else "i" for x in given])
     test = _function(body, item, 0, "condition", names)
     step = _function(body, item, 1, "body", names)
     start = ast.List([body.value(x) for x in initial], ast.Load())
@@ -181,10 +177,10 @@ def _write_scan(body: Any, item: FlowItem) -> None:
     if not results or (unused and len(results) == carries and all(same)):
         _write_fold(body, item, given, carries)
         return
-    names = _bound_names(body, region.bound, given)
+    names = body.fresh([body.label(x, "state" if i < carries else "row") for i, x in enumerate(given)])
     for name, x in zip(names[:carries], given, strict=False):
         body.add(ast.Assign([ast.Name(name, ast.Store())], body.value(x)), item)
-    lists = body.fresh([f"all_{body.label(r)}" for r in results])
+    lists = body.fresh([f"all_{label}" if (label := body.label(r, "_")) != "_" else "outputs" for r in results])
     for name in lists:
         body.add(ast.Assign([ast.Name(name, ast.Store())], ast.List([], ast.Load())), item)
     unstacked: list[ast.expr] = [ast.Call(path("tf.unstack"), [body.value(x)], []) for x in given[carries:]]

@@ -47,6 +47,8 @@ class Scope:
         self.taken: set[str] = set()
         self._outer = outer
         self._inside: set[str] = set() if outer is None else outer._inside
+        self.asked: set[str] = set() if outer is None else outer.asked
+        """Names that were wanted as they are, number and all, here or elsewhere."""
 
     def __contains__(self, name: str) -> bool:
         if self._outer is None:
@@ -59,6 +61,7 @@ class Scope:
 
     def free(self, wanted: str) -> str:
         """The name wanted, or one with a number."""
+        self.asked.add(wanted)
         name, count = wanted, 1
         while name in self:
             count += 1
@@ -259,8 +262,21 @@ class Names:
         if program_name and not whole and program_name.endswith(f"_{self._alone.get(id(x))}"):
             return self._alone[id(x)]
         own = x.node.name.rpartition("/")[2] if hasattr(x.node, "name") else x.node.op.name
-        found = program_name or self.of_line(x.node) or self._inside.get(id(x)) or otherwise
+        found = program_name or self.of_line(x.node) or self._inside.get(id(x)) or _part_of_cell(x) or otherwise
         return found or self.of_line(x.node, inner=True) or snake(own)
+
+
+def _part_of_cell(x: Any) -> str:
+    """The name of a tensor of a recurrent cell, by the op that makes it; empty where it is none."""
+    _, cell, own = ["", "", *getattr(x.node, "name", "").split("/")][-3:]
+    names = _CELLS.get(cell.removeprefix("basic_"), {}).get(own.rstrip("_0123456789"), ())
+    return names[x.index] if x.index < len(names) else ""
+
+
+_CELLS = {
+    "lstm_cell": {"split": ("i", "j", "f", "o"), "add": ("c",), "mul": ("h",)},
+    "gru_cell": {"split": ("reset", "update"), "Tanh": ("candidate",), "add": ("h",)},
+}
 
 
 def _without_loops(parts: Sequence[str]) -> list[str]:

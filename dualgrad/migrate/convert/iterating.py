@@ -152,9 +152,11 @@ class Iterating:
         return "Iterator" if of_data and name in _RESTARTED else ""
 
     def names_iterator(self, node: ast.expr, scopes: Any) -> bool:
-        """Whether an expression is an iterator, or what starts one."""
+        """Whether an expression is an iterator, or what starts one, or several of them."""
         if node in self.found:
             return True
+        if isinstance(node, (ast.List, ast.Tuple)) and node.elts:
+            return all(self.names_iterator(e, scopes) for e in node.elts)
         if isinstance(node, ast.Attribute) and node.attr == "initializer":
             return self._is(node.value, Iterator)
         if isinstance(node, ast.Name):

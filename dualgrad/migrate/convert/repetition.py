@@ -120,9 +120,9 @@ def sizes(statements: Sequence[Any], lists: Mapping[tuple[str, ...], str]) -> di
             return size(value.args[1])
         if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Name):
             return None
-        if value.func.id == "range" and len(value.args) == 1 and isinstance(value.args[0], ast.Constant):
-            count = value.args[0].value
-            return count if isinstance(count, int) else None
+        if value.func.id == "range":
+            ends = [a.value for a in value.args if isinstance(a, ast.Constant) and isinstance(a.value, int)]
+            return len(range(*ends)) if len(ends) == len(value.args) else None
         return size(value.args[0]) if value.func.id in ("enumerate", "zip") else None
 
     def read(block: Sequence[Any], times: int | None) -> None:

@@ -45,6 +45,8 @@ class Runs(Expressions):
         taken = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name)} | provided | self._imported
         taken |= {n.name for n in ast.walk(self.tree) if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
         self.run = next(name for name in ("run", "run_functions", "run_functions_of") if name not in taken)
+        self._same: dict[ast.Call, ast.Call] = {}
+        """Of runs that were never reached, others that ask for the same."""
         self.unread: list[tuple[Any, str]] = []
         """Functions, and their parameters that nothing may read."""
         self.dispatched: list[dict[str, Any]] = []
@@ -69,6 +71,10 @@ class Runs(Expressions):
             if isinstance(variable, Variable) and variable.name in self.variables:
                 self.plan.facts[extent(load.func.value)] = self.variables[variable.name]
         self._find_writers()
+        reached = [c for c in calls if any(self._shapes(c, f) for f in self.functions)]
+        asked = {self._asks(c): c for c in reversed(reached)}
+        # one that was never reached is called as another one that asks for the same
+        self._same = {c: asked[key] for c in calls if c not in reached and (key := self._asks(c)) in asked}
         for call in calls:
             # functions of one name do the same; none is found for a call that was never reached: `_statement` says so
             # if it would stay
@@ -91,6 +97,16 @@ class Runs(Expressions):
                 self._follow(call)
         self.monitoring.plan(self.plan, calls)
         self.called |= self.monitoring.read
+
+    def _asks(self, call: ast.Call) -> tuple[Any, ...]:
+        """The key of what a run fetches and is fed: equal where that is the same, with names that are given once."""
+        fetches, feed = self.asked(call)
+        whole = [fetches, *(feed.keys if isinstance(feed, ast.Dict) else [feed])]
+        names = [n for part in whole if part is not None for n in ast.walk(part) if isinstance(n, ast.Name)]
+        found = [self.scopes.of[n].find(n.id) or (n,) for n in names]
+        owners = tuple([self.inference.owner(f) for f in self._around.get(call, ())])
+        of = [owners if n.id == "self" else id(f if len(f) == 1 else n) for n, f in zip(names, found, strict=True)]
+        return str(getattr(call.func, "attr", "")), *[part and ast.unparse(part) for part in whole], *of
 
     def _sets(self, call: ast.Call, functions: Sequence[dict[str, Any]]) -> bool:
         """Whether a run assigns what the program has computed to a variable: it becomes the assignment alone."""
@@ -156,7 +172,7 @@ class Runs(Expressions):
 
     def _shapes(self, call: ast.Call, function: dict[str, Any]) -> list[str]:
         """How the results were put together where a call asked for what a function computes; empty if it did not."""
-        at = list(extent(call))
+        at = list(extent(self._same.get(call, call)))
         return next((list(shapes) for where, shapes in function["calls"] if where == at), [])
 
     def _loads(self, call: ast.Call) -> bool:

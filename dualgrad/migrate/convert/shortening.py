@@ -124,7 +124,7 @@ class Shortening:
         """A name that neither a function nor the module has."""
         scope = Scope(self._scope)
         scope.take(*taken)
-        return scope.free(wanted)
+        return scope.free(plain(wanted))
 
     def _named(self, statements: Sequence[Statement], results: Sequence[str], users: Sequence[Function]) -> str:
         """A name for what some functions have in common: that of the program's function which made it, if it is one."""

@@ -190,11 +190,7 @@ class Sizes:
 
     def _roots_in(self, source: Any, seen: frozenset[int], counts: bool) -> Iterator[ast.expr]:
         while isinstance(source, (Element, Part, Entered)):
-            of = source.source.node if isinstance(source.source, Expression) else None
-            if isinstance(source, Part) and source.index is not None and isinstance(of, (ast.List, ast.Tuple)):
-                source = Expression(of.elts[source.index])  # ``a, b = 1, 2``
-            else:
-                source = source.source
+            source = source.source
         if isinstance(source, Expression):
             yield from self.roots(source.node, seen, counts)
         elif isinstance(source, Parameter):

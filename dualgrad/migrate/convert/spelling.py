@@ -13,7 +13,7 @@ import functools
 import inspect
 import operator
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from types import FunctionType
@@ -206,7 +206,8 @@ def _bound(node: Node, path: str, function: Any) -> Iterator[Spelling]:
         for name, value in node.params.items()
         if name in parameters and not _is_same(parameters[name].default, value)
     }
-    for values in _variants(arguments):
+    ranks = dict.fromkeys(len(x.aval.shape) for x in [*node.inputs[:1], *node.outputs] if x.aval.shape is not None)
+    for values in _variants(arguments, ranks):
         yield _ordered(path, parameters, values)
 
 
@@ -222,9 +223,14 @@ def _operands(node: Node) -> list[Any]:
     return refs if star is None else [*refs[:star], refs[star:]]
 
 
-def _variants(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The arguments as people write them: one axis is no tuple."""
+def _variants(given: dict[str, Any], ranks: Iterable[int]) -> Iterator[dict[str, Any]]:
+    """The arguments as people write them: one axis is no tuple, and is counted from the first unless it is the last."""
     plain = {k: v[0] if isinstance(v, tuple) and len(v) == 1 and type(v[0]) is int else v for k, v in given.items()}
+    axes = plain.get("axis")
+    if isinstance(axes, tuple) and all(type(a) is int for a in axes):
+        yield from (plain | {"axis": tuple([a % rank for a in axes])} for rank in ranks if rank)
+    elif type(axes) is int and axes < -1:
+        yield from (plain | {"axis": axes % rank} for rank in ranks if rank)
     yield plain
     if plain != given:
         yield given
