@@ -208,7 +208,6 @@ class Tuning:
     )
     coloring_masks: int = _about(512, "bits", "that loops in search of a coloring hold for each entry", _MEMORY)
     coloring_visits: int = _about(4, "visits", "to each entry in search of fewer colors", _JUDGED)
-    coloring_chunk: int = _about(1 << 17, "entries", "that become Python integers at a time", _MEMORY)
     update_steps: int = _about(2, "steps", "of an optimizer op by op, before small variables have a program", _JUDGED)
     fold_update_bytes: int = _about(
         1 << 12, "bytes", "of a constant that the program of an update computes beforehand", _MEMORY

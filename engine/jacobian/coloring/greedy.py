@@ -4,9 +4,8 @@
 vertices are the columns, two of them adjacent where they share a row. That graph is never built; a row remembers the
 colors of its columns as the bits of one integer.
 
-That loop runs in C (engine/ops/first_fit.c) or in Python. A color class can be colored anew all at once, since its
-columns share no row: so `improve`, the iterated greedy of Culberson, is vectorized without C. Each pass takes the
-classes of the last coloring in another order, and never needs more colors.
+That loop runs in C (engine/ops/first_fit.c) or in Python. `improve` is the iterated greedy of Culberson: each pass
+takes the classes of the last coloring in another order, and never needs more colors.
 
 References
 ----------
@@ -20,50 +19,29 @@ A. H. Gebremedhin, A. Tarafdar, F. Manne, A. Pothen: New acyclic and star colori
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 
 import numpy as np
 
-from engine.jacobian.structure.pattern import ranges
 from engine.ops.small_product import in_c
 from engine.runtime.lazy_scipy import sparse
-from engine.runtime.tuning import TUNING
-
-CHUNK = TUNING.coloring_chunk  # entries that become Python integers at a time
-WORD = 64  # bits
 
 
 def sequential(rows_of: sparse.csr_array, order: np.ndarray) -> np.ndarray:
     """Color the rows of `rows_of` (columns of the pattern, transposed) in the given order, first fit."""
     if in_c is not None:
         return in_c.first_fit(rows_of.indptr, rows_of.indices, order, rows_of.shape[1])
-    taken = [0] * rows_of.shape[1]
-    colors = np.zeros(rows_of.shape[0], np.int64)
-    for part in np.array_split(order, rows_of.nnz // CHUNK + 1):
-        entries, starts = _entries(rows_of, part)
-        colors[part] = _first_free(rows_of.indices[entries].tolist(), [*starts.tolist(), len(entries)], taken)
-    return colors
-
-
-def _first_free(entries: list[int], starts: list[int], taken: list[int]) -> list[int]:
-    """The first free color of each column in turn, which its rows then take."""
-    colors = []
-    for start, end in pairwise(starts):
-        rows = entries[start:end]
+    taken, colors = [0] * rows_of.shape[1], np.zeros(rows_of.shape[0], np.int64)
+    starts = rows_of.indptr.tolist()
+    for column in order.tolist():
+        rows = rows_of.indices[starts[column] : starts[column + 1]].tolist()
         mask = 0
         for row in rows:
             mask |= taken[row]
         lowest = ~mask & (mask + 1)
         for row in rows:
             taken[row] |= lowest
-        colors.append(lowest.bit_length() - 1)
+        colors[column] = lowest.bit_length() - 1
     return colors
-
-
-def _entries(rows_of: sparse.csr_array, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The entries of the given columns in turn, and where each column starts among them."""
-    lengths = np.diff(rows_of.indptr)[columns].astype(np.int64)
-    return ranges(rows_of.indptr[columns], lengths)[1], np.cumsum(lengths) - lengths
 
 
 def improve(rows_of: sparse.csr_array, colors: np.ndarray, bound: int, budget: float) -> np.ndarray:
@@ -73,12 +51,14 @@ def improve(rows_of: sparse.csr_array, colors: np.ndarray, bound: int, budget: f
     class visited costs as much as a few thousand entries.)
     """
     best, count, stalled = colors, int(colors.max()) + 1, 0
+    columns = np.flatnonzero(np.diff(rows_of.indptr))
     for order in _orders():
-        words = 1 + min(count, 4 * bound) // WORD  # columns are put off to the next word, on average for half of them
+        words = 1 + min(count, 4 * bound) // 64  # of a row's colors; a column looks at half of them
         budget -= (rows_of.nnz + 2000 * count) * (words + 1) / 2
         if count <= bound or budget < 0 or stalled == 3:
             return best
-        best = _first_fit(rows_of, best, order(np.bincount(best)))
+        rank = np.argsort(order(np.bincount(best)))
+        best = sequential(rows_of, columns[np.argsort(rank[best[columns]], kind="stable")])
         smaller = int(best.max()) + 1
         stalled = 0 if smaller < count else stalled + 1
         count = smaller
@@ -93,46 +73,6 @@ def _orders() -> Iterator[Callable[[np.ndarray], np.ndarray]]:
         yield lambda sizes: np.argsort(-sizes, kind="stable")
         yield lambda sizes: np.arange(len(sizes))[::-1]
         yield lambda sizes: random.permutation(len(sizes))
-
-
-def _first_fit(rows_of: sparse.csr_array, colors: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Greedy coloring, class after class: 64 colors at a time, then the columns for which they did not suffice."""
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    left = np.flatnonzero(np.diff(rows_of.indptr))
-    left = left[np.argsort(rank[colors[left]], kind="stable")]
-    if in_c is not None:
-        return sequential(rows_of, left)
-    first = np.zeros_like(colors)
-    base = 0
-    while left.size:
-        bits = _first_bits(rows_of, left, rank[colors[left]])
-        placed = bits < WORD
-        first[left[placed]] = base + bits[placed]
-        left = left[~placed]
-        base += WORD
-    return first
-
-
-def _first_bits(rows_of: sparse.csr_array, columns: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """For columns sorted by class the first free color of 64, or 64 where there is none."""
-    entries, starts = _entries(rows_of, columns)
-    rows = rows_of.indices[entries]
-    lengths = np.diff(rows_of.indptr)[columns]
-    taken = np.zeros(rows_of.shape[1], np.uint64)
-    one = np.uint64(1)
-    bits = np.empty(len(columns), np.int64)
-    edges = [0, *(np.flatnonzero(np.diff(classes)) + 1).tolist(), len(columns)]
-    cuts = [*starts[edges[:-1]].tolist(), len(rows)]
-    for i in range(len(edges) - 1):
-        group = slice(edges[i], edges[i + 1])
-        mine = rows[cuts[i] : cuts[i + 1]]
-        before = taken[mine]
-        mask = np.bitwise_or.reduceat(before, starts[group] - cuts[i])
-        lowest = ~mask & (mask + one)  # 0 where no bit is free, and then `lowest - 1` has 64 bits
-        bits[group] = np.bitwise_count(lowest - one)
-        taken[mine] = before | np.repeat(lowest, lengths[group])  # a row occurs once, for its columns lie in it alone
-    return bits
 
 
 def star(graph: sparse.csr_array, order: np.ndarray) -> np.ndarray:
