@@ -15,8 +15,7 @@ from typing import Any
 
 from dualgrad.files.golden import Golden
 from dualgrad.migrate.check.formats import FORMATS
-from dualgrad.migrate.check.ran import unseen
-from dualgrad.migrate.check.uses import UNCHECKED, Use, place, uses_of
+from dualgrad.migrate.check.uses import UNCHECKED, Use, place, unseen, uses_of
 from dualgrad.migrate.judge import Sources, judge
 from engine.runtime.errors import DataLossError, NotFoundError
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import inspect
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path as File
+from pathlib import PurePath
 from typing import Any
 
 from dualgrad.frontend.absent import method_reason
@@ -522,3 +523,40 @@ def _without(arguments: Arguments, shift: int) -> Arguments:
         arguments.any_keyword,
         arguments.ignored,
     )
+
+
+FOUND = "reading does not show it, but it was looked up here when the program ran"
+
+
+def unseen(census: Mapping[str, Sequence[Any]], apis: Mapping[File, str], found: Mapping[File, list[Use]]) -> list[Use]:
+    """A use for each name of a census that the files' uses do not have.
+
+    A name counts as seen in a file whose uses have its last part in theirs: aliases and modules of TensorFlow's own
+    give it other first ones.
+
+    Parameters
+    ----------
+    census : dict
+        The names that a record has, and the files and lines where they were looked up.
+    apis, found : dict
+        The version of the API, and the uses, of each file.
+    """
+    shown = {file: {part for use in uses for part in use.name.split(".")} for file, uses in found.items()}
+    added: dict[Use, None] = {}
+    for name, places in census.items():
+        for where, line in places:
+            file = _among(where, found)
+            if file is None:
+                why = "the program looked names up in it when it ran, and it is not among the files that are checked"
+                added[Use(where, 1, 1, "file", where, UNCHECKED, why)] = None
+            elif name.rpartition(".")[2] not in shown[file]:
+                verdict, message = Surface.of(apis.get(file, "1")).verdict(name)
+                said = FOUND if verdict == SAME else f"{message}; {FOUND}"
+                added[Use(str(file), line, 1, "name", f"tf.{name}", verdict, said)] = None
+    return list(added)
+
+
+def _among(where: str, files: Mapping[File, Any]) -> File | None:
+    """The file that a record names by its path below the program's folder."""
+    parts = PurePath(where).parts
+    return next((file for file in files if file.resolve().parts[-len(parts) :] == parts), None)

@@ -11,13 +11,12 @@ whose expressions are in ``values`` then. Arrays that are too large to be writte
 # - `items`: what a set of fetches needs, in order; the nodes of a gradient or a step are one item;
 # - `tapes`: which of them a tape must see;
 # - `spelling`: the call of `tape_api` that makes a node, proved by making it (`adapters`, `literals`);
-# - `calls`, `public`: calls of functions that make several nodes, as the one call that they were;
+# - `calls`: calls of functions that make several nodes, as the one call that they were;
 # - `identifiers`: the program's own names, from its globals, its lines and its scopes;
-# - `body`, `flows`, `module`: the statements of a function, its loops and branches; variables, constants, optimizers
-#   and functions of the module;
+# - `body`, `flows`, `module`: the statements of a function (what makes tensors of its arguments, too), its loops and
+#   branches; variables, constants, optimizers and functions of the module;
 # - `shortening`: what is repeated is written once: as lists (`repetition`), loops (`rolling`), functions (`outlining`);
 #   `alignment` says in what statements differ;
-# - `fed_arguments`: which functions make tensors of what they are given;
 # - `tidying`, `printing`: what the next statement alone reads, lines of text;
 # - `notes`, `facts`, `expressions`, `runs`, `plan`, `edits`, `host_program`, `call_sites`: the program's own lines
 #   around the graph, with calls in place of runs; `dispatching`, `class_instances`: where only the running program

@@ -7,14 +7,14 @@ contributions up in that order, and a sum of three floats depends on it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dualgrad.migrate.convert import summaries, tapes
-from dualgrad.migrate.convert.calls import is_alias
+from dualgrad.migrate.convert.calls import is_alias, leaves
 from dualgrad.migrate.convert.common_subgraphs import HelperItem
 from dualgrad.migrate.convert.flows import write_flow, written_draw
 from dualgrad.migrate.convert.identifiers import Scope
@@ -37,8 +37,8 @@ from dualgrad.migrate.convert.items import (
 )
 from dualgrad.migrate.convert.literals import data, literal, literal_of
 from dualgrad.migrate.convert.minimizations import write_minimization
-from dualgrad.migrate.convert.public import write_public
 from dualgrad.migrate.convert.spelling import code, composed, path, spelled
+from dualgrad.migrate.convert.tidying import nodes_of
 from dualgrad.sparse.sparse_tensor import SparseTensor
 from engine.core.trace import Symbol, constant
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
@@ -176,7 +176,7 @@ class Body:
         elif isinstance(step, DrawItem):
             self._write_draw(step)
         elif isinstance(step, CallItem):
-            write_public(self, step)
+            _write_public(self, step)
         elif step.node.op is read_variable:
             read = ast.Call(ast.Attribute(self.module.variable(step.node.inputs[0]), "read_value", ast.Load()), [], [])
             self.let(step.outputs[0], read, step)
@@ -544,3 +544,86 @@ class Body:
         if id(x) in self._code:
             return self._code[id(x)]
         return ast.Call(path("tf.IndexedSlices"), [self.value(x.values), self.value(x.indices)], [])
+
+
+def _write_public(body: Any, item: CallItem) -> None:
+    """A call of a public function, as the program has it."""
+    size = 1 + body.take(item.inputs)
+    operands = [body.value(x) for x in item.inputs]
+    value = code(item.written.spelling, operands, body.whole)
+    result = item.call.result
+    if isinstance(result, Symbol) and body.waits(result, value, item, size):
+        return
+    if isinstance(result, IndexedSlices) and body.is_for_step(result, item) and not any(map(_is_read, item.inputs)):
+        # outside of tapes, and without variables, it does not matter when it is computed
+        body.name_parts(result, value)
+        return
+    body.flush()
+    if isinstance(result, Symbol):
+        body.let(result, value, item)
+        body.watch(result)
+        return
+    targets: list[ast.expr] = []
+    for x in result if isinstance(result, tuple) else [result]:
+        used = any(body.is_used(p) for leaf in leaves(x) for p in parts(leaf))
+        name = body.scope.free(_part_label(body, x)) if used else "_"
+        targets.append(ast.Name(name, ast.Store()))
+        if isinstance(x, (list, tuple)):
+            item.whole = (name, list(x))  # type: ignore[attr-defined]
+            for i, leaf in enumerate(x):
+                body.name_parts(leaf, ast.Subscript(ast.Name(name), ast.Constant(i), ast.Load()))
+        else:
+            body.name_parts(x, ast.Name(name))
+    body.add(ast.Assign([targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Store())], value), item)
+    for x in item.outputs:
+        body.watch(x)
+
+
+def _part_label(body: Any, x: Any) -> str:
+    """The name of a part of the result of a call."""
+    if isinstance(x, (list, tuple)):
+        return body.shared_label(x) if x else "values"
+    return body.label(x.values if isinstance(x, (IndexedSlices, SparseTensor)) else x)
+
+
+def _is_read(x: Any) -> bool:
+    return x.node.op is read_variable
+
+
+def leave_to_callees(functions: Sequence[Any]) -> None:
+    """Let functions not convert an argument that they only hand on to others which do.
+
+    Parameters
+    ----------
+    functions : sequence of Function
+        Of which `converts` is changed.
+    """
+    converts = {f.name: [name in f.converts for name, _ in f.parameters] for f in functions if f.statements}
+    for function in functions:
+        nodes = [node for s in function.statements for node in nodes_of(s)]
+        calls = [n for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in converts]
+        pairs = [pair for c in calls for pair in zip(c.args, converts[c.func.id], strict=False)]  # type: ignore[attr-defined]
+        handed = {id(argument) for argument, does_convert in pairs if does_convert}
+        kept = {n.id for n in nodes if isinstance(n, ast.Name) and id(n) not in handed}
+        function.converts = {name: dtype for name, dtype in function.converts.items() if name in kept}
+
+
+def converted(converts: Mapping[str, Any]) -> list[Statement]:
+    """Statements that make tensors of arguments: one line for each dtype."""
+    by_dtype: dict[Any, list[str]] = {}
+    for name, dtype in converts.items():
+        by_dtype.setdefault(dtype, []).append(name)
+    return [Statement(_all_converted(names, dtype)) for dtype, names in by_dtype.items()]
+
+
+def _converted(name: str, dtype: Any) -> ast.expr:
+    return ast.Call(path("tf.convert_to_tensor"), [ast.Name(name), literal(dtype)], [])
+
+
+def _all_converted(names: Sequence[str], dtype: Any) -> ast.stmt:
+    if len(names) == 1:
+        return ast.Assign([ast.Name(names[0], ast.Store())], _converted(names[0], dtype))
+    source = ast.Tuple([ast.Name(n) for n in names], ast.Load())
+    running = ast.comprehension(ast.Name("x", ast.Store()), source, [], 0)
+    value = ast.ListComp(_converted("x", dtype), [running])
+    return ast.Assign([ast.Tuple([ast.Name(n, ast.Store()) for n in names], ast.Store())], value)

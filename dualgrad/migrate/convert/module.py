@@ -16,9 +16,8 @@ import numpy as np
 from dualgrad.migrate import unconverted
 from dualgrad.migrate.convert import draws, iterating, own_gradients, printing, provenance, queues
 from dualgrad.migrate.convert.alignment import plain
-from dualgrad.migrate.convert.body import Body, Statement
+from dualgrad.migrate.convert.body import Body, Statement, converted, leave_to_callees
 from dualgrad.migrate.convert.common_subgraphs import FunctionTask, HelperItem, extract_helpers, task_of
-from dualgrad.migrate.convert.fed_arguments import converted, leave_to_callees
 from dualgrad.migrate.convert.flows import written_draw
 from dualgrad.migrate.convert.identifiers import Names, Scope, identifier, snake
 from dualgrad.migrate.convert.items import CustomItem, Items, MinimizeItem, OpItem, StepItem
@@ -680,7 +679,7 @@ class Module:
         for function in self.functions:
             function.statements = tidied(function.statements)
         leave_to_callees(self.functions)
-        reuse_names(self.functions, self.scope)
+        reuse_names(self.functions)
         drawn = any(draw.graph is self.graph for draw in self.capture.draws) or self.takes
         seeding = [self._seeding(self.graph.seed)] if drawn and self.graph.seed is not None else []
         # where initializers run as the program's own lines say, what is drawn here does not count
