@@ -525,9 +525,6 @@ def _without(arguments: Arguments, shift: int) -> Arguments:
     )
 
 
-FOUND = "reading does not show it, but it was looked up here when the program ran"
-
-
 def unseen(census: Mapping[str, Sequence[Any]], apis: Mapping[File, str], found: Mapping[File, list[Use]]) -> list[Use]:
     """A use for each name of a census that the files' uses do not have.
 
@@ -551,7 +548,8 @@ def unseen(census: Mapping[str, Sequence[Any]], apis: Mapping[File, str], found:
                 added[Use(where, 1, 1, "file", where, UNCHECKED, why)] = None
             elif name.rpartition(".")[2] not in shown[file]:
                 verdict, message = Surface.of(apis.get(file, "1")).verdict(name)
-                said = FOUND if verdict == SAME else f"{message}; {FOUND}"
+                said = "reading does not show it, but it was looked up here when the program ran"
+                said = said if verdict == SAME else f"{message}; {said}"
                 added[Use(str(file), line, 1, "name", f"tf.{name}", verdict, said)] = None
     return list(added)
 

@@ -554,7 +554,8 @@ def _write_public(body: Any, item: CallItem) -> None:
     result = item.call.result
     if isinstance(result, Symbol) and body.waits(result, value, item, size):
         return
-    if isinstance(result, IndexedSlices) and body.is_for_step(result, item) and not any(map(_is_read, item.inputs)):
+    reads = any(x.node.op is read_variable for x in item.inputs)
+    if isinstance(result, IndexedSlices) and body.is_for_step(result, item) and not reads:
         # outside of tapes, and without variables, it does not matter when it is computed
         body.name_parts(result, value)
         return
@@ -584,10 +585,6 @@ def _part_label(body: Any, x: Any) -> str:
     if isinstance(x, (list, tuple)):
         return body.shared_label(x) if x else "values"
     return body.label(x.values if isinstance(x, (IndexedSlices, SparseTensor)) else x)
-
-
-def _is_read(x: Any) -> bool:
-    return x.node.op is read_variable
 
 
 def leave_to_callees(functions: Sequence[Any]) -> None:

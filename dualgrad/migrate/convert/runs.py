@@ -73,7 +73,6 @@ class Runs(Expressions):
         self._find_writers()
         reached = [c for c in calls if any(self._shapes(c, f) for f in self.functions)]
         asked = {self._asks(c): c for c in reversed(reached)}
-        # one that was never reached is called as another one that asks for the same
         self._same = {c: asked[key] for c in calls if c not in reached and (key := self._asks(c)) in asked}
         for call in calls:
             # functions of one name do the same; none is found for a call that was never reached: `_statement` says so
