@@ -89,10 +89,8 @@ def assert_replay_agrees(row: Row, dtype: str, batched: bool) -> None:
         outputs = differentiable(row.apply(*inputs))
         tape.stop()
         with batch_level() as level:
-            if batched:
-                seeds = [(o, Batched(random_like(rng, o, 3), level)) for o in outputs]
-            else:
-                seeds = [(o, random_like(rng, o)) for o in outputs]
+            made = [Batched(random_like(rng, o, 3), level) if batched else random_like(rng, o) for o in outputs]
+            seeds = list(zip(outputs, made, strict=True))
             got = replayed(tape.nodes, seeds, sources)
             if step <= COMPILE_AFTER:
                 continue  # it was the plain walk that answered

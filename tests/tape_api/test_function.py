@@ -71,8 +71,7 @@ OPTIMIZERS = {
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-@pytest.mark.parametrize("sizes", [(3, 4, 2), (300, 300, 1)])
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("sizes", "threads"), [((3, 4, 2), 1), ((300, 300, 1), 1), ((300, 300, 1), 2)])
 def test_training_steps(name: str, sizes: tuple[int, ...], threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small variables, and large ones, which are updated where they lie; alone, and where others could assign."""
     monkeypatch.setattr(threading, "active_count", lambda: threads)
