@@ -54,6 +54,7 @@ OTHERS: dict[str, dict[str, str]] = {
         "dualgrad/migrate/convert/program_modules.py": "_given _trees _uses",
         "dualgrad/migrate/convert/queues.py": "_names nodes",
         "dualgrad/migrate/convert/repetition.py": "sizes",
+        "dualgrad/migrate/convert/runs.py": "_same",
         "dualgrad/migrate/convert/shortening.py": "_lengths",
         "dualgrad/migrate/convert/sizes.py": "_given _set",
         "dualgrad/migrate/convert/spelling.py": "_found",
@@ -162,7 +163,7 @@ OTHERS: dict[str, dict[str, str]] = {
         "dualgrad/keras/progress.py": "_values",
         "engine/jacobian/views/fixed_patterns.py": "_triangles",
         "engine/jacobian/views/for_scipy.py": "_views",
-        "engine/executor/recorder.py": "forms held",
+        "engine/executor/recorder.py": "forms held numbers",
         "graph_api/graphs/graph.py": "_by_name _collections _names_in_use _overrides kept_out lines scope_counts"
         " variable_store",
         "graph_api/iterators.py": "_by_handle",

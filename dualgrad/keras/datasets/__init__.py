@@ -3,20 +3,6 @@
 A file that is not there is downloaded, where the machine can; else the error says what to fetch and where to put it.
 """
 
-from dualgrad.keras.datasets import (
-    boston_housing,
-    cifar10,
-    cifar100,
-    fashion_mnist,
-    imdb,
-    mnist,
-)
+from dualgrad.keras.datasets import boston_housing, cifar10, cifar100, fashion_mnist, imdb, mnist
 
-__all__ = [
-    "boston_housing",
-    "cifar10",
-    "cifar100",
-    "fashion_mnist",
-    "imdb",
-    "mnist",
-]
+__all__ = ["boston_housing", "cifar10", "cifar100", "fashion_mnist", "imdb", "mnist"]

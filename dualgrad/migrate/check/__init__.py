@@ -36,11 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=tuple(FORMATS), default="text", help="how to report (default: text)")
     parser.add_argument("--all", action="store_true", help="list what is the same too (JSON always does)")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the report to a file")
-    parser.add_argument(
-        "--census",
-        metavar="RECORD",
-        help="a record of the program: add names that only its run shows",
-    )
+    parser.add_argument("--census", metavar="RECORD", help="a record of the program: add names that only its run shows")
     parser.add_argument("paths", metavar="FILE", nargs="+", help="files, or folders with all Python files in them")
 
 

@@ -32,16 +32,7 @@ from dualgrad.migrate.convert import summaries
 from dualgrad.migrate.convert.class_instances import ClassInstances
 from dualgrad.migrate.convert.dispatching import Carriers
 from dualgrad.migrate.convert.edits import Plan, extent, place
-from dualgrad.migrate.convert.facts import (
-    Facts,
-    held_by,
-    is_apart,
-    is_graphs,
-    is_own,
-    reached,
-    same_function,
-    shared,
-)
+from dualgrad.migrate.convert.facts import Facts, held_by, is_apart, is_graphs, is_own, reached, same_function, shared
 from dualgrad.migrate.convert.iterating import Iterating
 from dualgrad.migrate.convert.monitoring import SESSIONS
 from dualgrad.migrate.convert.observed_run import CHANGES

@@ -47,6 +47,8 @@ class Scope:
         self.taken: set[str] = set()
         self._outer = outer
         self._inside: set[str] = set() if outer is None else outer._inside
+        self.asked: set[str] = set() if outer is None else outer.asked
+        """Names that were wanted as they are, number and all, here or elsewhere."""
 
     def __contains__(self, name: str) -> bool:
         if self._outer is None:
@@ -59,6 +61,7 @@ class Scope:
 
     def free(self, wanted: str) -> str:
         """The name wanted, or one with a number."""
+        self.asked.add(wanted)
         name, count = wanted, 1
         while name in self:
             count += 1

@@ -679,7 +679,7 @@ class Module:
         for function in self.functions:
             function.statements = tidied(function.statements)
         leave_to_callees(self.functions)
-        reuse_names(self.functions)
+        reuse_names(self.functions, self.scope)
         drawn = any(draw.graph is self.graph for draw in self.capture.draws) or self.takes
         seeding = [self._seeding(self.graph.seed)] if drawn and self.graph.seed is not None else []
         # where initializers run as the program's own lines say, what is drawn here does not count

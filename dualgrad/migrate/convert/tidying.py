@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dualgrad.migrate.convert.alignment import Aligned
+from dualgrad.migrate.convert.identifiers import Scope
 from dualgrad.migrate.convert.literals import substituted
 from dualgrad.migrate.convert.printing import WIDTH
 
@@ -83,12 +84,33 @@ def nodes_of(statement: Any) -> list[ast.AST]:
     return nodes
 
 
-def reuse_names(functions: Sequence[Any]) -> None:
-    """Give values the names that they have but for a number, where what had that name before is not read any more."""
-    inside = [{id(n) for s in f.statements for n in nodes_of(s)} for f in functions]
+def reuse_names(functions: Sequence[Any], top: Scope) -> None:
+    """Give values the names that they have but for a number, where what had that name before is not read any more.
+
+    Where only other functions have those names, the number goes, or is lower; one that was asked for stays.
+    """
+    inside = [{id(n): n for s in f.statements for n in nodes_of(s)} for f in functions]
     every = Counter(i for found in inside for i in found)
-    for function in functions:
-        _reuse(function.statements, [name for name, _ in function.parameters], every)
+    for function, nodes in zip(functions, inside, strict=True):
+        parameters = [name for name, _ in function.parameters]
+        _reuse(function.statements, parameters, every)
+        names = [n for n in nodes.values() if isinstance(n, ast.Name)]
+        bound = {*parameters, *(n.arg for n in nodes.values() if isinstance(n, ast.arg))}
+        _lower(names, bound, bound | top.asked | {n.id for n in names if every[id(n)] > 1}, top)
+
+
+def _lower(names: Sequence[ast.Name], bound: set[str], fixed: set[str], top: Scope) -> None:
+    """Lower the numbers of names; those that are `fixed` stay."""
+    used = bound | {n.id for n in names}
+    numbered = {n.id: n.id.rpartition("_") for n in names if _is_stored(n) and n.id not in fixed}
+    for name, (base, _, number) in sorted(numbered.items(), key=lambda row: (row[1][0], len(row[0]), row[0])):
+        if base and number.isdigit():
+            used.discard(name)
+            free = (f"{base}_{i}" if i > 1 else base for i in range(1, len(used) + 2))
+            new = next((n for n in free if n not in used and not top.holds(n)), name)
+            used.add(new)
+            for n in names:
+                n.id = new if n.id == name else n.id
 
 
 def _reuse(statements: Sequence[Any], parameters: Sequence[str], functions: Mapping[int, int]) -> None:
