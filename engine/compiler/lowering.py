@@ -149,8 +149,7 @@ class Lowering(Code, ValueTable):
         elif node.op is assign_variable:
             self.assign(node)
         else:
-            ids = self.ids
-            inputs = tuple([ids[id(x)] if id(x) in ids else self.state_of(x) for x in node.inputs])
+            inputs = tuple([self.id_of(x) for x in node.inputs])
             self.node = node
             try:
                 outputs = self.emit(node.op, inputs, node.params)
@@ -158,7 +157,7 @@ class Lowering(Code, ValueTable):
                 raise located(error, self.inside + self.describe(node)) from error
             for symbol, value_id in zip(node.outputs, outputs, strict=True):
                 # one that is given keeps the value it is given
-                ids.setdefault(id(symbol), value_id)
+                self.ids.setdefault(id(symbol), value_id)
 
     def id_of(self, x: Any) -> int:
         """The value id of an operand: what a variable holds, for its handle.

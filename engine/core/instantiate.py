@@ -1,4 +1,4 @@
-"""Nodes, again, with other values in place of theirs: everybody who copies nodes calls `instantiate`."""
+"""Nodes, again, with other values in place of theirs: whoever copies all of some nodes calls `instantiate`."""
 
 from __future__ import annotations
 

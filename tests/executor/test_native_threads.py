@@ -112,4 +112,4 @@ def test_forks_while_steps_are_shared(threads: Callable[[int], None]) -> None:
         same = compiled(X).numpy().tobytes() == expected.tobytes()
         return same and all(again(X).shape == X.shape for _ in range(STEADY))
 
-    in_forks(40, lambda: compiled(X), child)
+    in_forks(100, lambda: compiled(X), child)

@@ -193,7 +193,7 @@ def test_modules_fit_in_the_head(folder: str) -> None:
 
 
 BUDGETS = {
-    "engine": 69_081, "dualgrad": 62_856, "graph_api": 21_011, "tape_api": 13_605, "bench": 9_525, "optim": 5_583,
+    "engine": 69_080, "dualgrad": 62_857, "graph_api": 21_011, "tape_api": 13_605, "bench": 9_525, "optim": 5_583,
     "tests": 94_715,
 }  # fmt: skip
 """Lines of Python that a folder may have, stubs apart. They only fall: who adds takes away elsewhere."""

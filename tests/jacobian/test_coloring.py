@@ -363,7 +363,7 @@ def test_the_same_pattern_gets_the_same_colors() -> None:
     ],
 )
 def test_memory_is_proportional_to_the_entries(make: Callable[[int], csr_array]) -> None:
-    pattern = make(40_000)
+    pattern = make(200_000)
     pattern.sum_duplicates()
     tracemalloc.start()
     color_columns(pattern)

@@ -160,7 +160,7 @@ def test_forks_under_load_do_not_hang() -> None:
         tf.for_scipy(lambda x: tf.reduce_sum(x**2) * i, np.ones(2)).hess(np.ones(2))
         return bool(np.isfinite(cube(np.ones(2))).all())
 
-    in_forks(40, work, child)
+    in_forks(100, work, child)
 
 
 def _sine(x: Any) -> Any:

@@ -196,8 +196,8 @@ class Scopes(ast.NodeVisitor):
             value = source.node if isinstance(source, Expression) else None
             written = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
             starred = any(isinstance(t, ast.Starred) for t in [*target.elts, *written])
+            whole = starred or len(written) != len(target.elts)
             for index, inner in enumerate(target.elts):
-                whole = starred or len(written) != len(target.elts)
                 self.bind(inner, Part(source, None if starred else index) if whole else Expression(written[index]))
         elif isinstance(target, ast.Attribute):
             self.attributes.setdefault(target.attr, []).append((target.value, source))

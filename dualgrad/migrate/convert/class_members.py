@@ -69,6 +69,8 @@ class ProgramObjects:
     ) -> None:  # fmt: skip
         self.tree, self.notes, self.names, self.optimizers = ast.parse(source), notes, names, optimizers
         self._lines = source.split("\n")
+        simple = [n for n in ast.walk(self.tree) if isinstance(n, ast.stmt) and not hasattr(n, "body")]
+        self._statements = {line: n for n in simple for line in range(n.lineno, (n.end_lineno or n.lineno) + 1)}
         self.inside = inside
         self._sizes = Sizes(self.tree, Scopes(self.tree), names, lambda _: None)
 
@@ -120,8 +122,7 @@ class ProgramObjects:
 
     def statement(self, number: int) -> str:
         """The text of the statement of the program on a line; an empty one where there is none."""
-        around = [n for n in ast.walk(self.tree) if isinstance(n, ast.stmt) and _covers(n, number)]
-        return "" if not around or hasattr(around[-1], "body") else ast.unparse(around[-1])
+        return ast.unparse(self._statements[number]) if number in self._statements else ""
 
     def constructor(self, kind: str) -> ast.FunctionDef | None:
         """The constructor of a class of which there was one object, in the program."""
@@ -426,7 +427,7 @@ class _Owner:
 # ---- syntax ----------------------------------------------------------------------------------------------------------
 
 
-def _covers(node: ast.expr | ast.stmt, line: int) -> bool:
+def _covers(node: ast.expr, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or node.lineno)
 
 
