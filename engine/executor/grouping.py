@@ -70,11 +70,13 @@ class Group:
         count = min(counts)
         if count < 2 or any(each % count for each in counts):
             return False
+        same = not self.rows or rows[-1].work == self.count * self.length
+        related = same and (alike or not self.rows)
+        if not (related or any(root in self.forms for root, _ in rows[-1].row.operands)):
+            return False
         forms = _forms(self.lines, count) if count != self.count else self.forms
         changed: dict[Root, set[Form]] = {} if count == self.count else dict(forms)
         writes, sums, begun = set(self.writes), set(self.sums), set[Root]()
-        same = not self.rows or rows[-1].work == self.count * self.length
-        related = same and (alike or not self.rows)
         small, needed = (
             _size(rows[-1].row) < _LEAST_FUSED,
             {root for root, _ in rows[-1].row.operands[:-1]} & self.writes,
@@ -105,21 +107,6 @@ class Group:
         self.forms.update(changed)
         return True
 
-    def lines_of(self, rows: Sequence[Row]) -> list[Lines] | None:
-        """How rows go through the lines."""
-        found = [lines_of(row) for row in rows]
-        return None if None in found else [lines for lines in found if lines is not None]
-
-    def add_all(self, rows: Sequence[Row], alike: bool) -> bool:
-        """Append rows as they go through the lines, if they do."""
-        lines = self.lines_of(rows)
-        return lines is not None and self.add(lines, alike)
-
-    def way_of(self, row: Row) -> Lines | None:
-        """How a row goes through the lines."""
-        found = self.lines_of([row])
-        return found[0] if found else None
-
     def hinders(self, row: Row) -> bool:
         """Whether a row must stay behind the group."""
         return any(root in self.writes for root, _ in row.operands) or any(
@@ -136,10 +123,10 @@ class Group:
 
     def fuse(self) -> None:
         """Make rows one where they can be, and put what zeros make needless behind what tells; tiles are known now."""
-        left, self.chains = chains(self.rows, self.count, self.way_of)
+        left, self.chains = chains(self.rows, self.count, lines_of)
         later = [row for chain in self.chains for row in chain.rows]
         left = once(left, later)
-        sums = summed(left, self.count, later, self.way_of)
+        sums = summed(left, self.count, later, lines_of)
         width = self.width(sums)
         if len(sums) < len(left) and (width < self.width(left) or _TILE // width >= _ENOUGH):
             left = sums
@@ -147,9 +134,7 @@ class Group:
         for chain in self.chains:
             chain.rows = fused(chain.rows, self.count)
         self.rows = [*rows, *[row for chain in self.chains for row in chain.rows]]
-        lines = self.lines_of(self.rows)
-        assert lines is not None
-        self.lines = lines
+        self.lines = _ways(self.rows)
         # what rows for single elements hand on need not be what those for all do
         some = [row for chain in self.chains for row in chain.some if row.loop[0] not in ADDING]
         self.forms = _forms([*self.lines, *[every for row in some for every in ways_of(row)[:1]]], self.count)
@@ -167,9 +152,7 @@ class Group:
 
     def width(self, rows: Sequence[Row]) -> int:
         """Bytes of a line in what rows touch the most of."""
-        lines = self.lines_of(rows)
-        assert lines is not None
-        return _widest(_forms(lines, self.count))
+        return _widest(_forms(_ways(rows), self.count))
 
     def parts(self, lines: int) -> Iterator[tuple[Row, tuple[int, ...]]]:
         """The rows for some lines, and by how much their operands go on from line to line."""
@@ -177,7 +160,7 @@ class Group:
         for each in self.lines[:plain]:
             yield each.part(self.count, lines), each.steps(self.count)
         for chain in self.chains:
-            yield from chain.parts(_hull(self.forms[chain.guard.root])[2], self.count, lines, self.way_of)
+            yield from chain.parts(_hull(self.forms[chain.guard.root])[2], self.count, lines, lines_of)
 
     def used(self) -> list[set[Root]]:
         """The roots that each row needs: the last one of a chain all that it reads, for it may run in another order."""
@@ -191,6 +174,12 @@ class Group:
     def held(self, root: Root) -> int:
         """Bytes of a tile of a root."""
         return self.tile * root.extent[1] // self.count
+
+
+def _ways(rows: Sequence[Row]) -> list[Lines]:
+    """How rows go through lines; nothing if one does not."""
+    found = [lines_of(row) for row in rows]
+    return [] if None in found else [lines for lines in found if lines is not None]
 
 
 def _forms(lines: Sequence[Lines], count: int) -> dict[Root, set[Form]]:
@@ -280,7 +269,8 @@ def _place(row: Row, waiting: list[Group], fills: dict[Root, Row], late: Collect
     begun = [each for each in filled if each.operands[-1][0] in late]
     if begun and (made := _begun(begun[0])):
         rest = [each for each in filled if each.operands[-1][0] not in late]
-        if all(made.add_all(part, True) for part in (*[[each] for each in begun[1:]], [*rest, row])):
+        parts = [_ways(part) for part in (*[[each] for each in begun[1:]], [*rest, row])]
+        if all(part and made.add(part, True) for part in parts):
             waiting.append(made)
             return
     for each in (*filled, row):
@@ -300,9 +290,12 @@ def _filled(row: Row, fills: dict[Root, Row]) -> list[Row]:
 
 def _join(rows: Sequence[Row], waiting: list[Group]) -> bool:
     """Whether a group has taken the rows."""
+    lines = _ways(rows)
+    if not lines:
+        return False
     for k in range(len(waiting) - 1, max(-1, len(waiting) - _BACK - 1), -1):
         group, alike = waiting[k], k == len(waiting) - 1 and _size(rows[-1]) >= _LEAST_FUSED
-        if group.add_all(rows, alike):
+        if group.add(lines, alike):
             return True
         if any(group.hinders(row) for row in rows):
             break

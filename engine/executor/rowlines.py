@@ -111,7 +111,7 @@ def lines_of(row: Row) -> Lines | None:
         size, steps = lines.axes[lines.at]
         return steps[-1] if all(by[-1] or d == 1 for d, by in lines.axes) else max(steps), size
 
-    ways = ways_of(row)
+    ways = ways_of(row) if row.work > 1 else []
     if row.loop[0] in ADDING:
         return ways[0] if ways else None
     found = max(ways, key=farthest, default=None)

@@ -38,8 +38,7 @@ def _parts_abstract(real: Aval, imag: Aval) -> Aval:
 
 
 def _complex_kernel(real: Any, imag: Any) -> np.ndarray:
-    shape = np.broadcast_shapes(np.shape(real), np.shape(imag))
-    out = np.empty(shape, np.result_type(real.dtype, np.complex64))
+    out = np.empty(np.broadcast(real, imag).shape, np.complex64 if real.dtype == np.float32 else np.complex128)
     out.real, out.imag = real, imag
     return out
 
