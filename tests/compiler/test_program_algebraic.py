@@ -11,7 +11,7 @@ from engine.compiler.passes.algebraic import Diagonal, Fill, Identity, structure
 from engine.core.expand_axes import repeat_leading, seed_rows
 from engine.core.structural import scale
 from engine.derivatives.reverse import reverse
-from engine.ops import arithmetic, compare, explog, linalg, reduce, shape, trig
+from engine.ops import arithmetic, compare, complexes, explog, linalg, reduce, shape, trig
 from engine.ops.creation import identity_like, ones_like, zeros_like
 from engine.runtime import elementary
 from tests.compiler.test_program import ALL_PASSES, lowered, names, numbers
@@ -89,6 +89,33 @@ def test_masks_of_both_branches_choose_everything() -> None:
     program = lowered(other, [x, y])
     assert "keep_chosen" in names(program) and "maximum" in names(program)
     assert_same_bits(program(x, y), lowered(other, [x, y], ALWAYS)(x, y))
+
+
+def test_what_is_so_everywhere_is_no_instruction() -> None:
+    """Of a power of a norm, whose exponent tells which of its rules holds; and where results lie as they would."""
+    nowhere = np.zeros(5, bool)
+
+    def f(x: Any, y: Any) -> list[Any]:
+        negative = compare.less(x, 0.0)
+        return [
+            compare.select(np.True_, x, y) * y,
+            compare.select(nowhere, x, np.float64(2.0)) * y,
+            compare.select(compare.logical_and(negative, nowhere), x, y) * x,
+            compare.select(compare.logical_or(nowhere, negative), x, y),
+            compare.select(np.False_, np.float64(1.0), y[::-1]),
+        ]
+
+    x, y = np.array([np.inf, -0.0, -2.0, np.nan, 0.0]), np.array([-np.inf, -3.0, np.nan, 1.0, 0.0])
+    program = lowered(f, [x, y])
+    assert sorted(names(program)) == ["getitem_op", "less", "multiply", "multiply", "select", "select"]
+    assert_same_bits(program(x, y), lowered(f, [x, y], ALWAYS)(x, y))
+
+    def slope(x: Any) -> Any:
+        y = explog.pow(complexes.complex_abs(complexes.complex_op(x, x)), np.float64(2.0))
+        return reverse(list(x.trace.nodes), [(y, ones_like(y))], [x])
+
+    assert not {"select", "logical_and", "pow"} & {*names(lowered(slope, [x]))}
+    assert_same_bits(lowered(slope, [x])(x), lowered(slope, [x], ())(x))
 
 
 def test_a_constant_condition_says_nothing_of_itself() -> None:

@@ -3,8 +3,8 @@
 **The pass `algebraic_simplification`** changes no bit, infinities, NaN and signs of zero included:
 
 - `Stacked`: the entries along the first axis are values, which an index takes.
-- `Fill`: every element is one real number. ``1 * x`` and ``scale(1, x)`` are x; other numbers need not be repeated.
-  Complex numbers are left alone: ``(1 + 0j) * x`` is not x where x is infinite or a zero has a sign.
+- `Fill`: every element is one real number, or one answer. ``1 * x`` and ``scale(1, x)`` are x; other numbers need not
+  be repeated. Complex numbers are left alone: ``(1 + 0j) * x`` is not x where x is infinite or a zero has a sign.
 - `Either`: every element is one of two numbers, by a condition, as a mask of what `where` chose. What either branch
   chose is all there is.
 
@@ -43,7 +43,7 @@ from engine.core.sparsity import IN_ORDER
 from engine.core.structural import contiguous, reshape_to, scale
 from engine.core.value import known_shape
 from engine.ops.arithmetic import maximum, multiply
-from engine.ops.compare import keep_chosen, not_equal, select, truncate
+from engine.ops.compare import keep_chosen, logical_and, logical_or, not_equal, select, truncate
 from engine.ops.creation import identity_like
 from engine.ops.explog import pow as power
 from engine.ops.indexing import getitem_op
@@ -126,12 +126,14 @@ SEEDS = (Identity, Diagonal, Repeated, Scaled)
 
 def structure_of_array(array: Any) -> Structure | None:
     """Facts about a constant."""
-    if not array.size or array.dtype.kind != "f":
+    if not array.size or array.dtype.kind not in "fb":
         return None
     first = array.flat[0]
     shown = array if any(array.strides) else first
+    if first != array.flat[-1] or (shown != first).any():
+        return None
     # zeros have signs
-    if first != array.flat[-1] or (shown != first).any() or (np.signbit(shown) != np.signbit(first)).any():
+    if array.dtype.kind == "f" and (np.signbit(shown) != np.signbit(first)).any():
         return None
     return Fill(first.item())
 
@@ -235,14 +237,27 @@ def _chosen(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> Tr
 def _selected(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> Any:
     """The operand that a condition takes everywhere; by another condition, where both say the same or the opposite."""
     (mask, x, y), facts = inputs, inputs[0].structure
-    if type(facts) is not Either:
+    if type(facts) not in (Either, Fill):
         return None
-    yes, no = facts.numbers
+    yes, no = facts.numbers if type(facts) is Either else (facts.value, facts.value)
     if yes is not no:
         return select(facts.condition, *((x, y) if yes else (y, x))) if facts.condition.aval == mask.aval else None
-    taken = x if yes else y
-    whole = taken.aval == op.abstract(*[v.aval for v in inputs]) and taken.order is Order.CONTIGUOUS
-    return taken if whole else None
+    taken, other = (x, y) if yes else (y, x)
+    out = op.abstract(*[v.aval for v in inputs])
+    if taken.aval == out and taken.order is Order.CONTIGUOUS:
+        return taken
+    alike = other.aval == out and other.order >= Order.DESCENDING and type(taken.structure) is Fill
+    return number_like(other, number=taken.structure.value) if alike else None
+
+
+def _both(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> TracedValue | None:
+    """The operand that tells what masks say together, if the other one says the same everywhere."""
+    out = op.abstract(*[x.aval for x in inputs])
+    for known, other in (inputs, inputs[::-1]):
+        if type(known.structure) is Fill:
+            told = other if known.structure.value is (op is logical_and) else known
+            return told if told.aval == out and told.order is Order.CONTIGUOUS else None
+    return None
 
 
 def _entry(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> TracedValue | None:
@@ -384,7 +399,16 @@ SIMPLIFICATIONS = (
         "chosen_everywhere", lambda op: op is keep_chosen, _chosen, "no element is put to zero where no mask is zero"
     ),
     Simplification(
-        "known_condition", lambda op: op is select, _selected, "a condition that follows from another says what it says"
+        "known_condition",
+        lambda op: op is select,
+        _selected,
+        "a condition that follows from another, or says the same everywhere, says what it says",
+    ),
+    Simplification(
+        "known_mask",
+        lambda op: op is logical_and or op is logical_or,
+        _both,
+        "what one mask says everywhere decides, or the other does",
     ),
     Simplification(
         "entry_of_stack", lambda op: op is getitem_op, _entry, "an entry of values stacked is that value, in C order"
