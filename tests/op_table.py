@@ -59,7 +59,6 @@ WITHOUT_ROW = {
     "outer_sum": "is made by lowering only; tests/compiler/test_program_outer_sum.py",
     "alloc": "is made by lowering only; tests/compiler/test_program_inplace_concat.py",
     "number_like": "is made by lowering only; tests/compiler/test_program_algebraic.py",
-    "scaled_product": "is made by lowering only; tests/compiler/test_program_passes.py",
     "diagonal_product": "is made by lowering only; tests/compiler/test_program_passes.py",
 }
 """Ops that cannot have a row, and why."""

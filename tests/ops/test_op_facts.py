@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.compiler.ir.kernels import diagonal_product, identity_product, number_like, scaled_product
+from engine.compiler.ir.kernels import diagonal_product, identity_product, number_like
 from engine.compiler.passes.inplace_concat import alloc, write_rows
 from engine.compiler.passes.inplace_scatter import write_entries
 from engine.compiler.passes.outer_sum import outer_sum
@@ -47,7 +47,6 @@ def _program_calls() -> Iterator[Call]:
     yield Call(identity_product, [a], {"transpose": False})
     yield Call(identity_product, [a], {"transpose": True})
     yield Call(diagonal_product, [a, row[None]], {"transpose": False})
-    yield Call(scaled_product, [a, np.ones((4, 6)), np.ones((2, 4)), np.ones((4, 3))], {})
     yield Call(number_like, [a], {"number": 2.5})
     yield Call(alloc, [], {"shape": (3,), "dtype": np.dtype(float)})
     yield Call(write_rows, [np.zeros((5, 4)), a], {"start": 1})

@@ -1,4 +1,4 @@
-"""Ops that only lowering and its passes make: products with diagonal matrices and scaled rows, `number_like`.
+"""Ops that only lowering and its passes make: products with diagonal matrices, `number_like`.
 
 They exist in programs only, where all derivatives and batches have been taken. So they have no rules for either.
 """
@@ -13,8 +13,6 @@ import numpy as np
 from engine.core.aval import Aval
 from engine.core.kinds import nondifferentiable
 from engine.core.op import Layout, Op
-from engine.core.structural import has_nan, scale
-from engine.runtime.buffer_pool import empty
 
 
 def _no_batch(op: Op, *_: Any) -> NoReturn:
@@ -55,25 +53,6 @@ diagonal_product = instruction_op(
     "A matrix (transposed) times a diagonal matrix, of which a row or column of its rank is given.",
     keeps_nan=(0, 1),
     flops=lambda operands, results, params: results[0].size or 0,
-)
-
-
-def _scaled_product_kernel(factors: Any, products: Any, values: Any, matrix: Any) -> np.ndarray:
-    out = np.matmul(factors, products, out=empty((len(factors), products.shape[1]), factors.dtype))
-    if not has_nan(out):
-        return out
-    # a zero times an infinity? Not where it is the value that is zero: see `scale`
-    scaled = scale.kernel(values[:, np.newaxis], factors)
-    return np.matmul(scaled, matrix).transpose(1, 0, 2).reshape(out.shape)
-
-
-scaled_product = instruction_op(
-    "scaled_product",
-    __name__,
-    _scaled_product_kernel,
-    lambda factors, products, *_: Aval(((factors.shape or (None,))[0], (products.shape or (None,))[-1]), factors.dtype),
-    "Rows of vectors, scaled by each row of factors, times a matrix; all products of the vectors and the matrix given.",
-    flops=lambda operands, results, params: 2 * (results[0].size or 0) * ((operands[0].shape or (0,))[-1] or 0),
 )
 
 

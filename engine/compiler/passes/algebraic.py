@@ -18,8 +18,6 @@ makes of them is defined here, for graphs, tapes and chunks alike. An identity m
   the rows of the identity gives. Its product with a matrix scales the rows of that matrix.
 - `Repeated`: the elements are those of a smaller array, again and again along one axis: the seeds of a batch Jacobian.
   A product with a matrix is made of the smaller array.
-- `Scaled`: such an array, scaled by a number for each element of the batch. In a product with a matrix these numbers
-  are multiplied by all products of the smaller array and the matrix, ``d (a b)`` where ``(a d) b`` was.
 
 A reshape keeps what is known.
 """
@@ -33,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.compiler.ir.code import TracedValue
-from engine.compiler.ir.kernels import diagonal_product, identity_product, number_like, scaled_product
+from engine.compiler.ir.kernels import diagonal_product, identity_product, number_like
 from engine.compiler.ir.layout import Order, order_of_result
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.expand_axes import seed_rows
@@ -41,7 +39,6 @@ from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.core.sparsity import IN_ORDER
 from engine.core.structural import contiguous, reshape_to, scale
-from engine.core.value import known_shape
 from engine.ops.arithmetic import maximum, multiply
 from engine.ops.compare import keep_chosen, logical_and, logical_or, not_equal, select, truncate
 from engine.ops.creation import identity_like
@@ -50,7 +47,6 @@ from engine.ops.indexing import getitem_op
 from engine.ops.joining import stack_op
 from engine.ops.linalg import matmul_op, matmul_specialized
 from engine.ops.reduce import reduce_sum_op, share
-from engine.ops.shape import transpose_op
 from engine.runtime.structs import struct
 
 
@@ -89,14 +85,6 @@ class Repeated:
 
 
 @struct(frozen=True)
-class Scaled:
-    """The rows of `values`, (..., s, k), each times all rows of `factors`, (n, k): of shape (..., s, n, k)."""
-
-    values: TracedValue
-    factors: TracedValue
-
-
-@struct(frozen=True)
 class Stacked:
     """The entries along the first axis are `values`."""
 
@@ -113,11 +101,9 @@ class Either:
 
 _OF_MASKS = frozenset([not_equal, truncate, maximum])
 """Ops on masks whose results follow from their numbers."""
-_MANY = 4
-"""Elements of a batch for each column of a matrix, from which on its products are cheap."""
 
-Structure = Fill | Either | Stacked | Identity | Diagonal | Repeated | Scaled
-SEEDS = (Identity, Diagonal, Repeated, Scaled)
+Structure = Fill | Either | Stacked | Identity | Diagonal | Repeated
+SEEDS = (Identity, Diagonal, Repeated)
 """Facts about seeds, and about what a sweep makes of them."""
 
 
@@ -169,8 +155,6 @@ def structure_of_seeds(op: Op, inputs: Sequence[TracedValue], params: dict[str, 
         if op is scale and _is_per_column(*inputs):
             row = reshape_to(inputs[1], shape=(structure.rows,))
             return Diagonal(scale(structure.values, row, **params) if isinstance(structure, Diagonal) else row)
-    if op is scale and not params and isinstance(structure, Repeated) and _is_per_row(structure, *inputs):
-        return Scaled(structure.values, inputs[1])
     return None
 
 
@@ -204,12 +188,6 @@ def _shared(structure: Fill, x: Aval, out: Aval) -> Fill | None:
     if not x.size or not out.size or not out.dtype.is_floating:
         return None
     return Fill(share(out.dtype.numpy.type(structure.value), out.size // x.size).item())
-
-
-def _is_per_row(structure: Repeated, rows: TracedValue, x: TracedValue) -> bool:
-    """Whether `x` has a row for each of the repetitions of two vectors or more."""
-    shape = rows.aval.shape or ()
-    return len(shape) == 3 and structure.position == 1 and x.aval.shape == shape[1:]
 
 
 def _is_per_column(rows: TracedValue, x: TracedValue) -> bool:
@@ -328,8 +306,6 @@ def _matrix_product(
 ) -> Operand | None:
     if isinstance(a.structure, Repeated):
         return _product_once(a, a.structure, b, transpose_a, transpose_b)
-    if isinstance(a.structure, Scaled):
-        return None if transpose_a else _scaled_products(a.structure, b, transpose_b)
     if len(a.aval.shape or ()) != 2 or len(b.aval.shape or ()) != 2:
         # comes back with matrices, if there are two
         return matmul_specialized(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
@@ -348,21 +324,6 @@ def _product_once(
     product = matmul_op(structure.values, b, transpose_a=False, transpose_b=transpose_b)
     # still seeds, of what comes next
     return seed_rows(product, size=a.aval.shape[structure.position], position=structure.position)  # type: ignore[index]
-
-
-def _scaled_products(structure: Scaled, b: TracedValue, transpose: bool) -> Operand | None:
-    """The factors times all products of values and matrix, if there are many factors for each of these."""
-    (seeds, inner), (rows, _) = known_shape(structure.values, "matmul"), known_shape(structure.factors, "matmul")
-    if len(b.aval.shape or ()) != 2:
-        return None
-    matrix = transpose_op(b, perm=(1, 0)) if transpose else b
-    columns = known_shape(matrix, "matmul")[1]
-    if columns * _MANY > rows:
-        return None
-    left = reshape_to(transpose_op(structure.values, perm=(1, 0)), shape=(inner, seeds, 1))
-    products = reshape_to(multiply(left, reshape_to(matrix, shape=(inner, 1, columns))), shape=(inner, seeds * columns))
-    product = scaled_product(structure.factors, products, structure.values, matrix)
-    return transpose_op(reshape_to(product, shape=(rows, seeds, columns)), perm=(1, 0, 2))
 
 
 def _is_diagonal(x: TracedValue) -> bool:
