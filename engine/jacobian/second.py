@@ -108,7 +108,8 @@ def _as_one_node(path: Path) -> Path:
     def inlined(body: Any, values: Sequence[Any]) -> list[Any]:
         of = dict(zip(taken, values, strict=True)) | {k: body.constant(a) for k, a in constants.items()}
         instantiate(path.nodes, of, in_trace(body))
-        return [of[id(t)] for t in targets]
+        # of a gradient the shape is known, whatever may be told of the values on the way to it
+        return [reshape(of[id(t)], known_shape(t, "hessian")) for t in targets]
 
     function = build([x.aval for x in taken.values()], inlined)
     results = deferred_op(*taken.values(), recipe=_Whole(function))

@@ -191,11 +191,6 @@ class Pattern:
             block, row = np.divmod(given, len(self._table))
             which, place = np.nonzero(self._table[row])
             return which, place + block[which] * self._table.shape[1]
-        ends, columns = self._csr.indptr, self._csr.indices
-        if isinstance(of, slice):
-            return np.repeat(numbers(count), np.diff(ends[of.start : of.stop + 1])), columns[
-                ends[of.start] : ends[of.stop]
-            ]
         chosen = self._csr[of]
         return np.repeat(numbers(count), np.diff(chosen.indptr)), chosen.indices
 
@@ -369,11 +364,15 @@ def ranges(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return which, numbers(len(which)) + (starts - (ends - counts))[which]
 
 
-def grouped(keys: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where each key below `count` starts and ends among all keys in order, and this order: a stable argsort."""
-    keys = keys.astype(numbers(1, max(count, len(keys))).dtype, copy=False)
-    places = sparse.coo_array((np.ones(len(keys), bool), (keys, numbers(len(keys)))), shape=(count, len(keys)))
-    # each key has its own column, and stands where it was
+def grouped(keys: np.ndarray, count: int, values: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Where each key below `count` starts and ends among all keys in order, and the values of the keys in this order.
+
+    Of equal keys it is the order in which they are given. Without `values` they are 0, 1, 2...: a stable argsort.
+    """
+    values, width = (numbers(len(keys)), len(keys)) if values is None else (values, 1 + int(values.max(initial=0)))
+    keys = keys.astype(numbers(1, max(count, width)).dtype, copy=False)
+    places = sparse.coo_array((np.ones(len(keys), bool), (keys, values)), shape=(count, width))
+    # or SciPy would join those that have one value
     places.has_canonical_format = True
     whole = places.tocsr()
     return whole.indptr, whole.indices

@@ -172,8 +172,6 @@ def _removable(
 
 def _moved(path: Path, sites: Sites, node: Node, output: int) -> list[tuple[int, np.ndarray]] | None:
     """Where an output's elements come from: per operand its number and the map; None if it is more than a move."""
-    if not node.op.moves:
-        return None
     maps = move_map(node, sites)
     if maps is None:
         return None
