@@ -9,12 +9,12 @@ from __future__ import annotations
 import inspect
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from types import FrameType
+from types import FrameType, NoneType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -42,6 +42,7 @@ from graph_api.legacy.monitored import MonitoredSession
 from graph_api.saving import Saver
 from graph_api.summaries import FileWriter
 from optim import optimizer
+from optim.averages import ExponentialMovingAverage
 from optim.external import ScipyOptimizerInterface
 from optim.optimizer import Optimizer
 
@@ -85,6 +86,14 @@ class Step(Span):
     pairs: list[tuple[Any, Any]] = field(default_factory=list)
     global_step: Any = None
     result: Any = None
+
+
+@dataclass(eq=False)
+class Averaging(Span):
+    """A call of `ExponentialMovingAverage.apply` for variables."""
+
+    averages: Any = None
+    variables: list[Any] = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -247,6 +256,7 @@ class Capture:
 
     gradients: list[Gradient] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
+    averagings: list[Averaging] = field(default_factory=list)
     minimizers: list[Minimizer] = field(default_factory=list)
     draws: list[Draw] = field(default_factory=list)
     flows: list[Flow] = field(default_factory=list)
@@ -517,6 +527,27 @@ def _note_step(
     if isinstance(graph, Graph):
         capture.steps.append(Step(graph, first, len(graph.nodes), self, list(pairs), global_step, result))
     return result
+
+
+@_in_place_of(ExponentialMovingAverage, "_applied")
+def _note_averages(capture: Capture, usual: Callable[..., Any], self: Any, averaged: Sequence[Any]) -> Any:
+    first = len(get_default_graph().nodes)
+    result = usual(self, averaged)
+    numbers = [x for x in (self._decay, self._num_updates) if not isinstance(x, (int, float, GraphVariable, NoneType))]
+    if result is not None and not numbers and all(isinstance(x, GraphVariable) for x in averaged):
+        graph = averaged[0].graph
+        capture.averagings.append(Averaging(graph, first, len(graph.nodes), self, list(averaged)))
+    return result
+
+
+@_in_place_of(ExponentialMovingAverage, "__init__")
+def _note_making(capture: Capture, usual: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> None:
+    signature = inspect.signature(usual)
+    given = signature.bind(self, *args, **kwargs).arguments
+    made = OptimizerCall(type(self), given, tuple(signature.parameters)[1:], watch.user_site()[1])
+    capture.optimizers[id(self)] = made
+    capture.kept.append(self)
+    usual(self, *args, **kwargs)
 
 
 @_in_place_of(Optimizer, "__init__")
