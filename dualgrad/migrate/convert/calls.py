@@ -58,6 +58,8 @@ class Written:
     nodes: list[Any] = field(default_factory=list)
 
 
+_OF_LAYERS = ("batch_normalization", "moments")
+"""Functions that layers call, and that are public."""
 _EAGER_SESSIONS = "tape_api.legacy.version1_sessions"
 """Functions that are there for programs in TensorFlow 1's eager mode, which nobody would write anew."""
 
@@ -67,7 +69,8 @@ _EAGER_SESSIONS = "tape_api.legacy.version1_sessions"
 @functools.lru_cache(16)
 def _public(named: frozenset[str] | None) -> list[tuple[Any, str, Any, str]]:
     """The functions of some names that both front ends have: module, name, function, and where `tape_api` has it."""
-    public = []
+    layers = import_module("dualgrad.keras.functions")
+    public = [(layers, name, getattr(layers, name), f"nn.{name}") for name in _OF_LAYERS]
     for prefix in _NAMESPACES:
         module = _reached("graph_api", prefix.removesuffix("."))
         names = dir(module) if isinstance(module, ModuleType) else ()
