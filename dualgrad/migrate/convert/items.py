@@ -277,10 +277,6 @@ def _step_item(call: Step) -> StepItem:
     return StepItem(call.first, inputs, [], [], call)
 
 
-def _average_item(call: Averaging) -> AverageItem:
-    return AverageItem(call.first, [], [], [], call)
-
-
 def _draw_item(call: Draw) -> DrawItem:
     results = call.result if isinstance(call.result, (list, tuple)) else [call.result]
     return DrawItem(call.first, _tensors(list(call.arguments.values())), list(results), [], call)
@@ -341,8 +337,8 @@ def _custom_item(call: Custom) -> CustomItem:
 
 
 _ITEMS: dict[type, Any] = {
-    Gradient: _gradient_item, Step: _step_item, Averaging: _average_item, Minimizer: _minimize_item, Draw: _draw_item,
-    Flow: _flow_item, Custom: _custom_item,
+    Gradient: _gradient_item, Step: _step_item, Averaging: lambda call: AverageItem(call.first, call=call),
+    Minimizer: _minimize_item, Draw: _draw_item, Flow: _flow_item, Custom: _custom_item,
 }  # fmt: skip
 
 

@@ -613,7 +613,9 @@ class Module:
         verb = "compute" if computed else "run"
         if len(labels) > 1 and len(bases := {plain(label) for label in labels}) == 1:
             return f"{verb}_{bases.pop()}"
-        return f"{verb}_{'_and_'.join(labels if len(labels) < 3 else labels[-1:])}"
+        if len(labels) > 2:
+            return f"{verb}_{labels[-1] if run is None else labels[0]}_and_{len(labels) - 1}_more"
+        return f"{verb}_{'_and_'.join(labels)}"
 
     # ---- what cannot be converted ------------------------------------------------------------------------------------
 

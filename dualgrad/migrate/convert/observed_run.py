@@ -541,26 +541,17 @@ def _note_averages(capture: Capture, usual: Callable[..., Any], self: Any, avera
 
 
 @_in_place_of(ExponentialMovingAverage, "__init__")
-def _note_making(capture: Capture, usual: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> None:
-    signature = inspect.signature(usual)
-    given = signature.bind(self, *args, **kwargs).arguments
-    made = OptimizerCall(type(self), given, tuple(signature.parameters)[1:], watch.user_site()[1])
-    capture.optimizers[id(self)] = made
-    capture.kept.append(self)
-    usual(self, *args, **kwargs)
-
-
 @_in_place_of(Optimizer, "__init__")
 def _note_optimizer(capture: Capture, usual: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> None:
     frame, outermost = sys._getframe(2), None
     while frame is not None and frame.f_code.co_name == "__init__" and frame.f_locals.get("self") is self:
         outermost, frame = frame, frame.f_back  # type: ignore[assignment]
-    if outermost is not None:
-        code = outermost.f_code
-        names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
-        given = {n: outermost.f_locals[n] for n in names if n in outermost.f_locals}
-        capture.optimizers[id(self)] = OptimizerCall(type(self), given, tuple(names), watch.user_site()[1])
-        capture.kept.append(self)
+    signature = inspect.signature(usual if outermost is None else type(self).__init__)
+    known = signature.bind(self, *args, **kwargs).arguments if outermost is None else outermost.f_locals
+    names = tuple(signature.parameters)[1:]
+    given = {n: known[n] for n in names if n in known}
+    capture.optimizers[id(self)] = OptimizerCall(type(self), given, names, watch.user_site()[1])
+    capture.kept.append(self)
     usual(self, *args, **kwargs)
 
 
