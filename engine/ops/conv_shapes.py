@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.core.aval import Aval, Shape, broadcast_shapes, compatible, format_shape
+from engine.core.aval import Aval, Shape, broadcast_shapes, compatible, format_shape, merge_shapes
 from engine.core.dtypes import FLOATING, INTEGER
 from engine.core.kinds import check_dtype, same_dtype
 from engine.ops.shape import known_dims
@@ -106,6 +106,8 @@ def data_abstract(sizes: Aval, w: Aval, ct: Aval, *, name: str, depthwise: bool,
     both = min(len(given), len(batch))
     if not compatible(batch[len(batch) - both :], given[len(given) - both :]):
         raise ShapeError(f"{name}: the shape of the data, {format_shape(wanted)}, does not fit the batch of {ct}")
+    if len(given) == len(batch):
+        batch = merge_shapes(batch, given)
     return Aval((*lead, *batch, *wanted[-rank - 1 :]), dtype)
 
 

@@ -380,7 +380,7 @@ KEPT = {
         "return self.decay * y - tf.math.log(1.0 + tf.square(pred - y))",
         "loss = -self.compute_gain(",
         # a layer's number that equals one of the object by chance stays, and what was never reached is called
-        "tf.math.rsqrt(reshape_1 + 0.001)",
+        "self.batch_normalization_gamma, 0.001)",
         "if it > n: self.step(**fed)",
         'self.compute_pred(fed["x"])',
         "\nclass Data:",

@@ -100,20 +100,18 @@ class BatchNormalization(Layer):
         others = [a for a in range(rank) if a != axis]
         by_batch = False if training is None or not self.trainable else training
         moving = self.moving_mean, self.moving_variance
-        mean, variance = self.host.choose(
-            by_batch, lambda: self._moments(inputs, others, mask), lambda: tuple(map(tf.identity, moving))
-        )
+        kept = (lambda: moving) if by_batch is False else (lambda: tuple(map(tf.identity, moving)))
+        mean, variance = self.host.choose(by_batch, lambda: self._moments(inputs, others, mask), kept)
         if by_batch is not False:
             # TensorFlow 1's kernel for images lets the average follow the unbiased variance
             unbiased = self.host.unbiased_images and self.fused is not False and rank == 4 and axis in (1, 3)
             followed = variance * self._correction(inputs, axis) if unbiased else variance
             self._move(by_batch, list(zip(moving, (mean, followed), strict=True)))
-        shape: list[int | None] = [1] * rank
-        shape[axis] = dims[axis]
-        mean, variance, beta, gamma = (
-            None if x is None else tf.reshape(x, shape) for x in (mean, variance, self.beta, self.gamma)
-        )
-        return tf.batch_normalization(inputs, mean, variance, beta, gamma, self.epsilon)
+        parts = [mean, variance, self.beta, self.gamma]
+        if axis != rank - 1:
+            shape = [dims[a] if a == axis else 1 for a in range(rank)]
+            parts = [None if x is None else tf.reshape(x, shape) for x in parts]
+        return tf.batch_normalization(inputs, *parts, self.epsilon)
 
     def _moments(self, inputs: Any, axes: list[int], mask: Any) -> tuple[Operand, Operand]:
         if mask is None or not self.host.eager:  # TensorFlow 1's counts all

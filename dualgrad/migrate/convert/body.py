@@ -19,6 +19,7 @@ from dualgrad.migrate.convert.common_subgraphs import HelperItem
 from dualgrad.migrate.convert.flows import write_flow, written_draw
 from dualgrad.migrate.convert.identifiers import Scope
 from dualgrad.migrate.convert.items import (
+    AverageItem,
     CallItem,
     CustomItem,
     DrawItem,
@@ -165,6 +166,8 @@ class Body:
             self._write_gradient(step)
         elif isinstance(step, StepItem):
             self._write_step(step)
+        elif isinstance(step, AverageItem):
+            self._write_averages(step)
         elif isinstance(step, FlowItem):
             write_flow(self, step)
         elif isinstance(step, MinimizeItem):
@@ -324,6 +327,10 @@ class Body:
             if name and len(results) == len(values) and all(a is b for a, b in zip(results, values, strict=True)):
                 return ast.Name(name)
         return ast.List([self.whole(v) for v in values], ast.Load())
+
+    def _write_averages(self, item: AverageItem) -> None:
+        self.take([], changes=True)
+        self.add(self.module.renewal(item.call), item)
 
     def _write_assignment(self, item: OpItem) -> None:
         handle, value = item.inputs

@@ -58,6 +58,8 @@ class Written:
     nodes: list[Any] = field(default_factory=list)
 
 
+_OF_LAYERS = ("batch_normalization", "moments")
+"""Functions that layers call, and that are public."""
 _EAGER_SESSIONS = "tape_api.legacy.version1_sessions"
 """Functions that are there for programs in TensorFlow 1's eager mode, which nobody would write anew."""
 
@@ -67,7 +69,8 @@ _EAGER_SESSIONS = "tape_api.legacy.version1_sessions"
 @functools.lru_cache(16)
 def _public(named: frozenset[str] | None) -> list[tuple[Any, str, Any, str]]:
     """The functions of some names that both front ends have: module, name, function, and where `tape_api` has it."""
-    public = []
+    layers = import_module("dualgrad.keras.functions")
+    public = [(layers, name, getattr(layers, name), f"nn.{name}") for name in _OF_LAYERS]
     for prefix in _NAMESPACES:
         module = _reached("graph_api", prefix.removesuffix("."))
         names = dir(module) if isinstance(module, ModuleType) else ()
@@ -138,7 +141,7 @@ def spelled(path: str, args: Sequence[Any], kwargs: Mapping[str, Any], result: A
     except TypeError:
         return None
     for renamed in (named, {_RENAMED.get(k, k): v for k, v in named.items()}):
-        written = _tried(Spelling(path, tuple(plain), renamed), operands, wanted)
+        written = _tried(Spelling(path, tuple(plain), renamed), operands, wanted, isinstance(result, IndexedSlices))
         if written is not None:
             return written
     return None
@@ -292,7 +295,7 @@ def _aval(x: Any) -> Aval:
     return Aval(tuple(x.shape), x.dtype) if isinstance(x, Variable) else Aval(x.aval.shape, x.aval.dtype, x.aval.value)
 
 
-def _tried(spelling: Spelling, operands: list[Any], wanted: Sequence[Any]) -> Written | None:
+def _tried(spelling: Spelling, operands: list[Any], wanted: Sequence[Any], rows: bool) -> Written | None:
     trace = Trace()
     stand_ins = [trace.placeholder(_aval(x)) for x in operands]
     try:
@@ -311,7 +314,9 @@ def _tried(spelling: Spelling, operands: list[Any], wanted: Sequence[Any]) -> Wr
     taken = [next(iter(read[i].values())) if isinstance(x, Variable) else x for i, x in enumerate(operands)]
     order = {id(node): number for number, node in enumerate(trace.nodes)}
     nodes = sorted(comparison.nodes, key=lambda pair: order[id(pair[1])])
-    return Written(spelling, taken, [node for node, _ in nodes]) if sum(not is_alias(n) for n, _ in nodes) > 1 else None
+    made = [node for node, _ in nodes]
+    # of one node the call says no more than its op, but for the rows of a gradient
+    return Written(spelling, taken, made) if sum(not is_alias(n) for n in made) > (not rows) else None
 
 
 class _Comparison:

@@ -22,6 +22,8 @@ from dualgrad.migrate.convert.repetition import expression
 from dualgrad.migrate.convert.sizes import Said, Sizes
 
 _FIRST = "self"
+_KEEPS = re.compile(r"^\w+\.(create_slots|apply)\(")
+"""The lines that have optimizers and averages make what they keep."""
 
 
 def move_into_classes(
@@ -176,7 +178,7 @@ class _Owner:
         methods = [n for n in self.node.body if isinstance(n, ast.FunctionDef)]
         self.start = next((n for n in methods if n.name == "__init__"), None)
         self.units: dict[str, ast.stmt] = {}
-        self.slots = [n for n in self.tree.body if isinstance(n, ast.Expr) and ".create_slots(" in ast.unparse(n)]
+        self.slots = [n for n in self.tree.body if isinstance(n, ast.Expr) and _KEEPS.search(ast.unparse(n))]
         plain = not self.node.bases or [ast.unparse(b) for b in self.node.bases] == ["object"]
         if self.start is None or not plain or seen.constructor(kind) is None:
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -177,6 +178,9 @@ def _write_scan(body: Any, item: FlowItem) -> None:
     if not results or (unused and len(results) == carries and all(same)):
         _write_fold(body, item, given, carries)
         return
+    draws = any(call.first <= draw.first < call.last for draw in body.module.capture.draws)
+    used = [draws or body.is_used(x) for x in item.outputs[carries:]]  # what draws takes its random numbers
+    outputs, results = [list(itertools.compress(xs, used)) for xs in (item.outputs[carries:], results)]
     names = body.fresh([body.label(x, "state" if i < carries else "row") for i, x in enumerate(given)])
     for name, x in zip(names[:carries], given, strict=False):
         body.add(ast.Assign([ast.Name(name, ast.Store())], body.value(x)), item)
@@ -206,8 +210,7 @@ def _write_scan(body: Any, item: FlowItem) -> None:
         )
     body.add(ast.For(targets[0] if rows == 1 else ast.Tuple(targets, ast.Store()), loop, inside, []), item)
     body.name_as(item.outputs[:carries], names[:carries])
-    used = [(x, n) for x, n in zip(item.outputs[carries:], lists, strict=True)]
-    for x, n in used:
+    for x, n in zip(outputs, lists, strict=True):
         listed: ast.expr = ast.Name(n)
         if call.node.params["backwards"]:
             listed = ast.Subscript(listed, ast.Slice(None, None, ast.UnaryOp(ast.USub(), ast.Constant(1))), ast.Load())

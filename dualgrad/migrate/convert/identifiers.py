@@ -19,6 +19,7 @@ from typing import Any
 
 from engine.core.trace import Symbol
 from engine.core.variable import Variable
+from optim.slots import Stateful
 
 _RESERVED = frozenset({"tf", "np", "tape", "self"})
 _DEEPEST = 5
@@ -118,7 +119,7 @@ class Names:
             self._note(name, value, depth=1)
 
     def _note(self, name: str, value: Any, depth: int) -> None:
-        if isinstance(value, (Symbol, Variable)) or hasattr(value, "control_inputs") or hasattr(value, "get_slot"):
+        if isinstance(value, (Symbol, Variable)) or hasattr(value, "control_inputs") or isinstance(value, Stateful):
             self._given.setdefault(id(value), identifier(name))
             if depth:
                 if id(value) not in self._whole:

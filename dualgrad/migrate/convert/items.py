@@ -11,7 +11,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dualgrad.migrate.convert import calls, summaries
-from dualgrad.migrate.convert.observed_run import Called, Capture, Custom, Draw, Flow, Gradient, Minimizer, Step
+from dualgrad.migrate.convert.observed_run import (
+    Averaging,
+    Called,
+    Capture,
+    Custom,
+    Draw,
+    Flow,
+    Gradient,
+    Minimizer,
+    Step,
+)
 from dualgrad.sparse.sparse_tensor import SparseTensor
 from engine.core.op import Node
 from engine.core.trace import Symbol, constant, needed_nodes, placeholder
@@ -57,6 +67,10 @@ class GradientItem(Item):
 
 class StepItem(Item):
     """A step of an optimizer."""
+
+
+class AverageItem(Item):
+    """A renewal of moving averages of variables."""
 
 
 class MinimizeItem(Item):
@@ -106,7 +120,8 @@ class Items:
         created = [c for c in capture.creations if c.graph is graph]
         self._apart = {id(node) for c in created for node in graph.nodes[c.first : c.last]}
         spans: list[Any] = [
-            *capture.flows, *capture.gradients, *capture.steps, *capture.draws, *capture.minimizers, *capture.customs,
+            *capture.flows, *capture.gradients, *capture.steps, *capture.averagings, *capture.draws,
+            *capture.minimizers, *capture.customs,
         ]  # fmt: skip
         within = [
             c for c in spans if c.graph is graph and c is not inside and self._first <= c.first and c.last <= last
@@ -322,8 +337,8 @@ def _custom_item(call: Custom) -> CustomItem:
 
 
 _ITEMS: dict[type, Any] = {
-    Gradient: _gradient_item, Step: _step_item, Minimizer: _minimize_item, Draw: _draw_item, Flow: _flow_item,
-    Custom: _custom_item,
+    Gradient: _gradient_item, Step: _step_item, Averaging: lambda call: AverageItem(call.first, call=call),
+    Minimizer: _minimize_item, Draw: _draw_item, Flow: _flow_item, Custom: _custom_item,
 }  # fmt: skip
 
 
@@ -350,6 +365,8 @@ def assigned(item: Item) -> Iterator[Any]:
         yield item.inputs[0]
     elif isinstance(item, FlowItem):
         yield from item.call.closure.assigned
+    elif isinstance(item, AverageItem):
+        yield from (item.call.averages.average(v).handle for v in item.call.variables)
     elif isinstance(item, StepItem):
         yield from (v.handle for _, v in item.call.pairs)
         if item.call.global_step is not None:

@@ -27,6 +27,7 @@ gather=gather fill=jnp.full range=jnp.arange eye=jnp.eye clip_by_value=jnp.clip 
 stop_gradient=jax.lax.stop_gradient cast=cast convert_to_tensor=jnp.asarray constant=constant zeros=zeros ones=ones
 one_hot=one_hot sigmoid=jax.nn.sigmoid nn.relu=jax.nn.relu nn.relu6=jax.nn.relu6 nn.elu=jax.nn.elu nn.selu=jax.nn.selu
 nn.softplus=jax.nn.softplus nn.softmax=jax.nn.softmax nn.log_softmax=jax.nn.log_softmax nn.l2_loss=l2_loss
+nn.moments=moments nn.batch_normalization=batch_normalization
 nn.bias_add=bias_add compat.v1.nn.xw_plus_b=xw_plus_b nn.conv2d=conv2d nn.max_pool2d=max_pool2d
 nn.avg_pool2d=avg_pool2d nn.sigmoid_cross_entropy_with_logits=sigmoid_cross_entropy_with_logits
 nn.softmax_cross_entropy_with_logits=softmax_cross_entropy_with_logits
@@ -50,6 +51,15 @@ def multiply_no_nan(x, y):
     "squared_difference": """
 def squared_difference(x, y):
     return jnp.square(x - y)
+""",
+    "moments": """
+def moments(x, axes, keepdims=False):
+    return jnp.mean(x, tuple(axes), keepdims=keepdims), jnp.var(x, tuple(axes), keepdims=keepdims)
+""",
+    "batch_normalization": """
+def batch_normalization(x, mean, variance, offset=None, scale=None, variance_epsilon=0.001):
+    factor = jax.lax.rsqrt(variance + variance_epsilon) * (1 if scale is None else scale)
+    return x * factor + ((0 if offset is None else offset) - mean * factor)
 """,
     "matmul": """
 def matmul(a, b, transpose_a=False, transpose_b=False):

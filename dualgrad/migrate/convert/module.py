@@ -170,6 +170,8 @@ class Module:
     def _slot(self, optimizer: Any, variable: Any, name: str) -> ast.expr:
         """The slot or counter that an optimizer keeps for a variable; None before its first step."""
         own = self.optimizer(optimizer)
+        if variable is not None and not name:
+            return ast.Call(path(f"{own}.average"), [self.variable(variable.handle)], [])
         if variable is not None:
             args = [self.variable(variable.handle), ast.Constant(name)]
             return ast.Call(path(f"{own}.get_slot"), args, [])
@@ -436,6 +438,11 @@ class Module:
         """Expressions of variables; a list of some of them with a star."""
         if not texts:
             return []
+        averages = re.compile(re.escape(texts[0].partition(".average(")[0]) + r"\.average\((.*)\)")
+        averaged = [found[1] for found in itertools.takewhile(bool, map(averages.fullmatch, texts))]
+        if len(averaged) > 2:
+            every = f"[{texts[0].partition('(')[0]}(v) for v in {self.listing(averaged)}]"
+            return [ast.Starred(expression(every), ast.Load()), *self._starred(texts[len(averaged) :])]
         begun = max((k for k in self._lists if len(k) > 1 and k == texts[: len(k)]), key=len, default=None)
         if begun is None:
             return [expression(texts[0]), *self._starred(texts[1:])]
@@ -445,12 +452,23 @@ class Module:
     def optimizer(self, optimizer: Any) -> str:
         """The name of an optimizer, which is made at the top of the module when it is first used."""
         if id(optimizer) not in self._code:
-            name = self.scope.free(self.names.given_name(optimizer) or "optimizer")
+            averagings = [a for a in self.capture.averagings if a.averages is optimizer]
+            name = self.scope.free(self.names.given_name(optimizer) or ("averages" if averagings else "optimizer"))
             made = self.capture.optimizers[id(optimizer)]
-            call = ast.Call(path(f"tf.compat.v1.train.{made.kind.__name__}"), *self._arguments(made))
+            version = "" if averagings else "compat.v1."
+            call = ast.Call(path(f"tf.{version}train.{made.kind.__name__}"), *self._arguments(made))
             self.top.append(Statement(ast.Assign([ast.Name(name, ast.Store())], call)))
             self._code[id(optimizer)] = name
+            for averaging in averagings:  # averages begin with what their variables begin with
+                self.top.append(Statement(self.renewal(averaging)))
+                slots = [self.variable(optimizer.average(v).handle) for v in averaging.variables]
+                self.named_here.update(map(ast.unparse, slots))
         return self._code[id(optimizer)]
+
+    def renewal(self, call: Any) -> ast.stmt:
+        """The statement that renews moving averages."""
+        variables = self.listed(call.variables, [self.variable(v.handle) for v in call.variables])
+        return ast.Expr(ast.Call(path(f"{self.optimizer(call.averages)}.apply"), [variables], []))
 
     def _arguments(self, made: Any) -> tuple[list[ast.expr], list[ast.keyword]]:
         args: list[ast.expr] = []
@@ -635,7 +653,8 @@ class Module:
 
     def owner(self, handle: Any) -> str:
         """The optimizer that keeps a variable; empty if none does."""
-        return self._code.get(id(self._slots.get(id(handle), (None,))[0]), "")
+        optimizer, variable, name = self._slots.get(id(handle), (None, None, ""))
+        return "" if variable is not None and not name else self._code.get(id(optimizer), "")
 
     def names_kept_by(self, optimizer: str) -> set[str]:
         """The names in the graph of all that an optimizer keeps."""
@@ -764,6 +783,9 @@ def _slots(capture: Capture, graph: Graph) -> dict[int, tuple[Any, Any, str]]:
             slots = [(v, own.get_slot(v, name)) for _, v in step.pairs]
             by_id |= {id(slot.handle): (own, v, name) for v, slot in slots if slot is not None}
         by_id |= {id(v.handle): (own, None, str(i)) for i, v in enumerate(own.kept_together())}
+    for call in capture.averagings:
+        own = call.averages
+        by_id |= {id(own.average(v).handle): (own, v, "") for v in call.variables if call.graph is graph}
     return by_id
 
 

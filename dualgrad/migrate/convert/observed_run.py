@@ -9,12 +9,12 @@ from __future__ import annotations
 import inspect
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from types import FrameType
+from types import FrameType, NoneType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -42,6 +42,7 @@ from graph_api.legacy.monitored import MonitoredSession
 from graph_api.saving import Saver
 from graph_api.summaries import FileWriter
 from optim import optimizer
+from optim.averages import ExponentialMovingAverage
 from optim.external import ScipyOptimizerInterface
 from optim.optimizer import Optimizer
 
@@ -85,6 +86,14 @@ class Step(Span):
     pairs: list[tuple[Any, Any]] = field(default_factory=list)
     global_step: Any = None
     result: Any = None
+
+
+@dataclass(eq=False)
+class Averaging(Span):
+    """A call of `ExponentialMovingAverage.apply` for variables."""
+
+    averages: Any = None
+    variables: list[Any] = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -247,6 +256,7 @@ class Capture:
 
     gradients: list[Gradient] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
+    averagings: list[Averaging] = field(default_factory=list)
     minimizers: list[Minimizer] = field(default_factory=list)
     draws: list[Draw] = field(default_factory=list)
     flows: list[Flow] = field(default_factory=list)
@@ -519,17 +529,29 @@ def _note_step(
     return result
 
 
+@_in_place_of(ExponentialMovingAverage, "_applied")
+def _note_averages(capture: Capture, usual: Callable[..., Any], self: Any, averaged: Sequence[Any]) -> Any:
+    first = len(get_default_graph().nodes)
+    result = usual(self, averaged)
+    numbers = [x for x in (self._decay, self._num_updates) if not isinstance(x, (int, float, GraphVariable, NoneType))]
+    if result is not None and not numbers and all(isinstance(x, GraphVariable) for x in averaged):
+        graph = averaged[0].graph
+        capture.averagings.append(Averaging(graph, first, len(graph.nodes), self, list(averaged)))
+    return result
+
+
+@_in_place_of(ExponentialMovingAverage, "__init__")
 @_in_place_of(Optimizer, "__init__")
 def _note_optimizer(capture: Capture, usual: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> None:
     frame, outermost = sys._getframe(2), None
     while frame is not None and frame.f_code.co_name == "__init__" and frame.f_locals.get("self") is self:
         outermost, frame = frame, frame.f_back  # type: ignore[assignment]
-    if outermost is not None:
-        code = outermost.f_code
-        names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
-        given = {n: outermost.f_locals[n] for n in names if n in outermost.f_locals}
-        capture.optimizers[id(self)] = OptimizerCall(type(self), given, tuple(names), watch.user_site()[1])
-        capture.kept.append(self)
+    signature = inspect.signature(usual if outermost is None else type(self).__init__)
+    known = signature.bind(self, *args, **kwargs).arguments if outermost is None else outermost.f_locals
+    names = tuple(signature.parameters)[1:]
+    given = {n: known[n] for n in names if n in known}
+    capture.optimizers[id(self)] = OptimizerCall(type(self), given, names, watch.user_site()[1])
+    capture.kept.append(self)
     usual(self, *args, **kwargs)
 
 

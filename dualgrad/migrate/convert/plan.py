@@ -511,8 +511,10 @@ class Planner(Runs):
                 self.plan.unread[place(node)] = names - read - told
 
     def _read(self) -> set[str]:
-        kept = self._remaining(self.tree)
-        return self.needed | {n.id for n in kept if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        kept = list(self._remaining(self.tree))
+        changed = {n.target for n in kept if isinstance(n, ast.AugAssign)}
+        names = [n for n in kept if isinstance(n, ast.Name)]
+        return self.needed | {n.id for n in names if isinstance(n.ctx, ast.Load) or n in changed}
 
     def _drop_unused(self) -> None:
         """Functions, imports and plain values that nothing uses any more go too."""
