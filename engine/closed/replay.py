@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from contextlib import suppress
 from copy import copy
 from typing import Any
 
@@ -26,7 +25,7 @@ from engine.core.batching import Batched
 from engine.core.dtypes import DType
 from engine.core.eager import EagerTensor, in_c
 from engine.core.late_tape import LateTape
-from engine.core.lazy_tensor import LazyTensor, fulfil
+from engine.core.lazy_tensor import TENSORS, LazyTensor, fulfil
 from engine.core.op import Node, distinct
 from engine.core.operands import Operand
 from engine.core.tape import Recording, active, logged, paused
@@ -151,7 +150,7 @@ def structure_of(nodes: Sequence[Node]) -> Structure:
 
 def _leaf(x: Any) -> tuple[Any, ...]:
     """The part of the key for a value that the recording did not compute."""
-    if isinstance(x, EagerTensor):
+    if type(x) in TENSORS:
         return x._array.shape, x._array.dtype, x._array.flags.c_contiguous
     if isinstance(x, (np.ndarray, np.generic)):
         return x.shape, x.dtype, x.flags.c_contiguous
@@ -189,12 +188,11 @@ def replayed(
     that are still to be computed (`DeferredArray`). While one is, it consists of eager tensors.
     """
     recorded = bool(active.tapes)
-    options = sparse, pairwise, ones, deferred and not recorded and late is None
+    options = sparse, pairwise, ones, deferred and not recorded
     escaping = list[LazyTensor]()
     if late is not None:
         escaping, nodes = late.escaping(), late.everything()
-    walk = key = None
-    with suppress(AttributeError, TypeError, KeyError):
+    try:
         structure = structure_of(nodes)
         lazy = tuple([k for k, x in enumerate(structure.values) if type(x) is LazyTensor]) if escaping else ()
         ends = structure.numbers([*[t for t, _ in seeds], *sources, *escaping])
@@ -205,6 +203,8 @@ def replayed(
         leaves = [_leaf(s) for _, s in seeds]
         key = (structure.key, len(seeds), len(sources), *ends, *leaves, *options, recorded, lazy)
         walk = _compiled.get(key)
+    except (AttributeError, TypeError, KeyError):
+        walk = key = None
     if walk is not None:
         counters["replayed"] += 1
     else:
@@ -256,8 +256,8 @@ def _compile(
         wanted_of = [of.get(id(s), s) for s in sources]
         found = reverse(with_slopes(again.nodes), pairs, wanted_of, sparse=sparse, pairwise=pairwise, ones=ones)
     parts = [(g.values, g.indices) if type(g) is IndexedSlices else () if g is None else (array_of(g),) for g in found]
-    wanted = [*[part for group in parts for part in group], *[of[id(x)] for x in escaping]]
-    order = iter(range(len(wanted)))
+    wanted = [*[of[id(x)] for x in escaping], *[part for group in parts for part in group]]
+    order = iter(range(len(escaping), len(wanted)))
     positions = [tuple([next(order) for _ in group]) for group in parts]
     form = [(None, *p)[-1] if len(p) < 2 else p for p in positions], [type(g) is Batched for g in found]
     if not recorded:
@@ -288,12 +288,13 @@ def _repeated(
         return [_cotangent(out, i, source) for i, source in zip(results, sources, strict=True)]
     program = walk.program
     out = program(*arrays_of([*values, *seeds], walk.captures))
-    for x, array in zip(escaping, out[len(out) - len(escaping) :], strict=True):
-        fulfil(x, array)
     if program.products:
         from engine.compiler.updates.deferred_updates import with_deferred_arrays
 
         out = with_deferred_arrays(out, program.products)
+    if escaping:
+        for x, array in zip(escaping, out, strict=False):
+            fulfil(x, array if isinstance(array, (np.ndarray, np.generic)) else array.computed())
     found = [
         out[i] if type(i) is int else _cotangent(out, i, source) for i, source in zip(results, sources, strict=True)
     ]

@@ -21,20 +21,22 @@ from engine.core.value import dtype_of
 _LONGEST = 64
 """Usual tapes that a place makes at the most before it tries again."""
 _MOST_PLACES = 256
-_places: dict[int, tuple[int, int]] = {}
+_places: dict[int, list[int]] = {}
 """By code and instruction: so many usual tapes come next, and as many after the next that does not pay."""
 
 
 def place_if_due(frame: FrameType) -> int | None:
     """The place where a frame is, if the next tape that is made there is to put off ops."""
     place = id(frame.f_code) + frame.f_lasti
-    usual, patience = _places.get(place) or (2, 1)
-    if len(_places) >= _MOST_PLACES:
-        _places.clear()
-    if usual:
-        _places[place] = usual - 1, patience
+    known = _places.get(place)
+    if known is None:
+        if len(_places) >= _MOST_PLACES:
+            _places.clear()
+        known = _places[place] = [2, 1]
+    if known[0] > 0:
+        known[0] -= 1
         return None
-    _places[place] = patience, min(2 * patience, _LONGEST)
+    known[:] = known[1], min(2 * known[1], _LONGEST)
     return place
 
 
@@ -85,4 +87,4 @@ class LateTape(Tape):
 
     def paid(self) -> None:
         """Note that putting off ops paid: the next tape is to do so, too."""
-        _places[self._place] = 0, 1
+        _places[self._place] = [0, 1]

@@ -50,8 +50,7 @@ class Taking:
                         require_tensor(x, role)
             if not of._persistent:
                 tape.stop()
-            is_late = self._elements and LazyTensor in map(type, targets) and not active.tapes
-            if type(tape) is LateTape and not is_late:
+            if type(tape) is LateTape and (active.tapes or not self._elements or LazyTensor not in map(type, targets)):
                 tape.settle()
             return [x.handle if isinstance(x, Variable) else x for x in targets], sources
         except BaseException as error:

@@ -276,10 +276,13 @@ class GradientTape(Shown, NotCopied, TapeDerivatives):
             tracked = self._tape.tracked
             wanted = [x.handle if isinstance(x, Variable) else x for x in flat]
             kept = [w for w in wanted if address(w) in tracked]
-            options = {"sparse": not levels, "pairwise": pairwise, "ones": output_gradients is None}
-            if type(self._tape) is LateTape and LazyTensor in map(type, targets):
-                options["late"] = self._tape
-            found = iter(self._replayed(self._tape.nodes, seeds, kept, **options))
+            is_late = type(self._tape) is LateTape and LazyTensor in map(type, targets)
+            replay = partial(self._replayed, late=self._tape) if is_late else self._replayed
+            found = iter(
+                replay(
+                    self._tape.nodes, seeds, kept, sparse=not levels, pairwise=pairwise, ones=output_gradients is None
+                )
+            )
             cts = [
                 next(found) if address(w) in tracked else _own_seed(w, seeds) if isinstance(x, Variable) else None
                 for w, x in zip(wanted, flat, strict=True)
