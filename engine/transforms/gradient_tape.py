@@ -18,7 +18,7 @@ import numpy as np
 
 from engine.closed.replay import replayed
 from engine.core import nest
-from engine.core.aval import Shape, format_shape
+from engine.core.aval import format_shape
 from engine.core.batching import Batched, innermost, levels_of, lowered, raised
 from engine.core.composite import Composite
 from engine.core.eager import EagerTensor, wrap
@@ -276,8 +276,8 @@ class GradientTape(Shown, NotCopied, TapeDerivatives):
             tracked = self._tape.tracked
             wanted = [x.handle if isinstance(x, Variable) else x for x in flat]
             kept = [w for w in wanted if address(w) in tracked]
-            is_late = type(self._tape) is LateTape and LazyTensor in map(type, targets)
-            replay = partial(self._replayed, late=self._tape) if is_late else self._replayed
+            late = self._tape if isinstance(self._tape, LateTape) and LazyTensor in map(type, targets) else None
+            replay = self._replayed if late is None else partial(self._replayed, late=late)
             found = iter(
                 replay(
                     self._tape.nodes, seeds, kept, sparse=not levels, pairwise=pairwise, ones=output_gradients is None
@@ -380,7 +380,7 @@ def _one(dtype: np.dtype) -> np.ndarray:
     return one
 
 
-def _ones(shape: Shape, dtype: np.dtype) -> np.ndarray:
+def _ones(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """As `np.ones` makes them, in a fraction of the time."""
     if not shape:
         return _one(dtype)
