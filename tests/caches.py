@@ -105,6 +105,7 @@ OTHERS: dict[str, dict[str, str]] = {
         "dualgrad/autograph/conversion.py": "_OPERATORS",
         "dualgrad/frontend/namespace.py": "_MADE",
         "dualgrad/keras/host.py": "_classes _functions",
+        "engine/core/late_tape.py": "_places",
         "engine/core/sparsity.py": "_broadcasts _counted",
         "engine/executor/staged.py": "tables",
         "engine/derivatives/powers.py": "_made",

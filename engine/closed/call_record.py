@@ -7,13 +7,13 @@ same order: they record the nodes that Python would have made them record, and a
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 from engine.core.eager import EagerTensor, in_c, wrap
 from engine.core.function_tape import FunctionTape
+from engine.core.late_tape import LateTape
 from engine.core.lazy_tensor import TENSORS
 from engine.core.op import Node, Op
 from engine.core.tape import Tape, active, logged, record, record_read
@@ -31,9 +31,12 @@ class VaryingShape(Untraceable):
     """A function has results of other shapes in other calls: a recording of one call is not enough."""
 
 
+_PLAIN = frozenset({Tape, LateTape})
+
+
 def are_plain(tapes: Sequence[Tape]) -> bool:
     """Whether tapes want to know no more than ops: neither where in a program they are, nor of a whole function."""
-    return all(type(tape) is Tape and type(tape.nondifferentiable) is dict for tape in tapes)
+    return all(type(tape) in _PLAIN and type(tape.nondifferentiable) is dict for tape in tapes)
 
 
 def standing_in(own: Sequence[EagerTensor], arguments: Sequence[EagerTensor]) -> Sequence[int]:
@@ -63,21 +66,6 @@ def no_longer(own: Sequence[EagerTensor], arguments: Sequence[EagerTensor], sinc
                 tape.left[address(others[id(mine)])] = others[id(mine)], *note[1:]
         for _, node in tape.nondifferentiable.values():
             node.inputs = tuple([others.get(id(x), x) for x in node.inputs])
-
-
-def references(tapes: Sequence[Tape]) -> Counter[int]:
-    """How often tapes refer to each value that they hold, by its identity."""
-    held: dict[int, Iterable[Any]] = {}
-    for tape in tapes:
-        log = tape.nodes.log
-        held[id(log)], held[id(tape.tracked)] = log, tape.tracked.values()
-        held[id(tape.detached)] = [note.value for note in tape.detached.values()]
-        held[id(tape.held)] = [read.args[0] for read in tape.held.values()]  # type: ignore[attr-defined]
-        held[id(tape.left)] = [note[0] for note in tape.left.values()]
-        nodes = [node for _, node in tape.nondifferentiable.values()]
-        parts = chain(log[1::4], log[3::4], *[(n.inputs, n.outputs) for n in nodes])
-        held.update({id(x): x for x in parts if type(x) is tuple})
-    return Counter(map(id, chain.from_iterable(held.values())))
 
 
 class CallRecord:

@@ -24,6 +24,8 @@ from engine.compiler.ir.layout import order_of_value
 from engine.core.batching import Batched
 from engine.core.dtypes import DType
 from engine.core.eager import EagerTensor, in_c
+from engine.core.late_tape import LateTape
+from engine.core.lazy_tensor import TENSORS, LazyTensor, fulfil
 from engine.core.op import Node, distinct
 from engine.core.operands import Operand
 from engine.core.tape import Recording, active, logged, paused
@@ -106,11 +108,11 @@ class Structure:
             if op.multi:
                 slots.update(zip(map(address, result), itertools.count(len(values)), strict=False))
                 values += result
-                parts += [out._array.shape for out in result]
+                parts += [out._shape for out in result]
             else:
                 slots[address(result)] = len(values)
                 values.append(result)
-                parts.append(result._array.shape)
+                parts.append(result._shape)
         self._slots, self.values = slots, values
         self.key = tuple(parts)
 
@@ -148,7 +150,7 @@ def structure_of(nodes: Sequence[Node]) -> Structure:
 
 def _leaf(x: Any) -> tuple[Any, ...]:
     """The part of the key for a value that the recording did not compute."""
-    if type(x) is EagerTensor:
+    if type(x) in TENSORS:
         return x._array.shape, x._array.dtype, x._array.flags.c_contiguous
     if isinstance(x, (np.ndarray, np.generic)):
         return x.shape, x.dtype, x.flags.c_contiguous
@@ -176,35 +178,49 @@ def replayed(
     pairwise: bool = False,
     deferred: bool = False,
     ones: bool = False,
+    late: LateTape | None = None,
 ) -> list[Any]:
     """The result of `engine.derivatives.reverse.reverse` for an eager recording, by a compiled walk where there is one.
+
+    If the tape is a `late` one, the walk computes what it has put off, too, as far as somebody is to have it.
 
     While no tape is recording, the result consists of plain arrays; if they may be `deferred`, some are products
     that are still to be computed (`DeferredArray`). While one is, it consists of eager tensors.
     """
     recorded = bool(active.tapes)
     options = sparse, pairwise, ones, deferred and not recorded
+    escaping = list[LazyTensor]()
+    if late is not None:
+        escaping, nodes = late.escaping(), late.everything()
     try:
         structure = structure_of(nodes)
-        ends = structure.numbers([*[t for t, _ in seeds], *sources])
+        lazy = tuple([k for k, x in enumerate(structure.values) if type(x) is LazyTensor]) if escaping else ()
+        ends = structure.numbers([*[t for t, _ in seeds], *sources, *escaping])
         if None in ends[: len(seeds)]:
             raise KeyError("a target was not recorded")
         if recorded and not all(type(s) is EagerTensor for _, s in seeds):
             raise TypeError("ops are kept for eager tensors")
-        key = (structure.key, len(seeds), *ends, *[_leaf(s) for _, s in seeds], *options, recorded)
+        leaves = [_leaf(s) for _, s in seeds]
+        key = (structure.key, len(seeds), len(sources), *ends, *leaves, *options, recorded, lazy)
         walk = _compiled.get(key)
     except (AttributeError, TypeError, KeyError):
         walk = key = None
     if walk is not None:
         counters["replayed"] += 1
-        return _repeated(walk, structure.values, [seed for _, seed in seeds], sources, recorded)
-    counters["walked"] += 1
-    if key is not None:
-        walks = _walks.put(hash(key), (_walks.get(hash(key)) or 0) + 1)
-        if walks > COMPILE_AFTER:
-            made = _compile(nodes, structure, seeds, sources, *options, recorded)
-            if made is not None:
-                _compiled.put(key, made)
+    else:
+        counters["walked"] += 1
+        if key is not None:
+            walks = _walks.put(hash(key), (_walks.get(hash(key)) or 0) + 1)
+            if walks > (COMPILE_AFTER if late is None else 1):
+                walk = _compile(nodes, structure, seeds, sources, *options, recorded, escaping, lazy)
+                if walk is not None:
+                    _compiled.put(key, walk)
+    if walk is not None:
+        if late is not None:
+            late.paid()
+        return _repeated(walk, structure.values, [seed for _, seed in seeds], sources, recorded, escaping)
+    if late is not None:
+        late.settle()
     return reverse(with_slopes(nodes), seeds, sources, sparse=sparse, pairwise=pairwise, ones=ones)
 
 
@@ -218,6 +234,8 @@ def _compile(
     ones: bool,
     deferred: bool,
     recorded: bool,
+    escaping: Sequence[LazyTensor],
+    lazy: Sequence[int],
 ) -> ClosedFunction | None:
     """The walk, made once with symbols; None if a walk that is recorded may be another one each time.
 
@@ -226,7 +244,7 @@ def _compile(
     of the seeds.
     """
     counters["compiled"] += 1
-    again = Retrace(nodes, structure.values, _FOLD_LIMIT)
+    again = Retrace(nodes, structure.values, _FOLD_LIMIT, lazy=lazy)
     given = [again.trace.placeholder(aval_of(array_of(s))) for _, s in seeds]
     levels = [s.level if type(s) is Batched else None for _, s in seeds]
     of = {id(v): s for v, s in zip(structure.values, again.symbols, strict=True)}
@@ -238,8 +256,8 @@ def _compile(
         wanted_of = [of.get(id(s), s) for s in sources]
         found = reverse(with_slopes(again.nodes), pairs, wanted_of, sparse=sparse, pairwise=pairwise, ones=ones)
     parts = [(g.values, g.indices) if type(g) is IndexedSlices else () if g is None else (array_of(g),) for g in found]
-    wanted = [part for group in parts for part in group]
-    order = iter(range(len(wanted)))
+    wanted = [*[of[id(x)] for x in escaping], *[part for group in parts for part in group]]
+    order = iter(range(len(escaping), len(wanted)))
     positions = [tuple([next(order) for _ in group]) for group in parts]
     form = [(None, *p)[-1] if len(p) < 2 else p for p in positions], [type(g) is Batched for g in found]
     if not recorded:
@@ -256,9 +274,14 @@ def _compile(
 
 
 def _repeated(
-    walk: ClosedFunction, values: list[Any], seeds: Sequence[Any], sources: Sequence[Any], recorded: bool
+    walk: ClosedFunction,
+    values: list[Any],
+    seeds: Sequence[Any],
+    sources: Sequence[Any],
+    recorded: bool,
+    escaping: Sequence[LazyTensor],
 ) -> list[Any]:
-    """The cotangents for a recording of this structure."""
+    """The cotangents for a recording of this structure. The lazy tensors that escape get their contents."""
     results, batched = walk.form
     if recorded:
         out: Sequence[Any] = walk.ops([*values, *seeds])
@@ -269,6 +292,9 @@ def _repeated(
         from engine.compiler.updates.deferred_updates import with_deferred_arrays
 
         out = with_deferred_arrays(out, program.products)
+    if escaping:
+        for x, array in zip(escaping, out, strict=False):
+            fulfil(x, array if isinstance(array, (np.ndarray, np.generic)) else array.computed())
     found = [
         out[i] if type(i) is int else _cotangent(out, i, source) for i, source in zip(results, sources, strict=True)
     ]

@@ -6,12 +6,12 @@ recording. So compiled gradients and Jacobians of tapes are made.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from engine.closed.function import ClosedFunction
 from engine.compiler.ir.layout import Order, order_of_value, orders_of
-from engine.core.instantiate import renamed
+from engine.core.instantiate import in_trace, instantiate, renamed
 from engine.core.op import Node
 from engine.core.trace import Trace, needed_nodes, placeholder
 from engine.core.value import aval_of
@@ -21,20 +21,28 @@ class Retrace:
     """Nodes in a trace of their own, with the symbols for the values that they take and make, in order.
 
     Shapes become constants, and values of known `contents`, by number; all others placeholders. `fold_limit` is the
-    bytes of the largest constant that programs hold.
+    bytes of the largest constant that programs hold. The `lazy` values, by number, are computed from the others.
     """
 
     def __init__(
-        self, nodes: Sequence[Node], values: Sequence[Any], fold_limit: int, contents: Mapping[int, Any] | None = None
+        self,
+        nodes: Sequence[Node],
+        values: Sequence[Any],
+        fold_limit: int,
+        contents: Mapping[int, Any] | None = None,
+        lazy: Collection[int] = (),
     ) -> None:
         self.trace, self._fold_limit = Trace(), fold_limit
-        constants = [x if isinstance(x, (tuple, int)) else (contents or {}).get(k) for k, x in enumerate(values)]
-        self.symbols = [
-            self.trace.placeholder(aval_of(x)) if constant is None else self.trace.operand(constant)
-            for x, constant in zip(values, constants, strict=True)
-        ]
-        self.nodes = renamed(nodes, {id(x): symbol for x, symbol in zip(values, self.symbols, strict=True)})
-        orders = {id(x): order_of_value(x) for x in values}
+        of: dict[int, Any] = {}
+        for k, x in enumerate(values):
+            constant = x if isinstance(x, (tuple, int)) else (contents or {}).get(k)
+            if k not in lazy:
+                of[id(x)] = self.trace.placeholder(aval_of(x)) if constant is None else self.trace.operand(constant)
+        made = {id(values[k]) for k in lazy}
+        instantiate([n for n in nodes if not made.isdisjoint(map(id, n.outputs))], of, in_trace(self.trace))
+        self.symbols = [of[id(x)] for x in values]
+        self.nodes = renamed(nodes, of)
+        orders = {id(x): order_of_value(x) for x in values if id(x) not in made}
         orders_of(nodes, orders)
         self._orders = [orders[id(x)] for x in values]
 

@@ -84,6 +84,22 @@ static int is_left(PyObject *array)
     return left_from < NPY_MAX_INTP && PyArray_CheckExact(array) && PyArray_SIZE((PyArrayObject *)array) >= left_from;
 }
 
+/* Whether two arrays, broadcast together, are. */
+static int are_left(PyObject *a, PyObject *b)
+{
+    if (left_from == NPY_MAX_INTP || !PyArray_CheckExact(a) || !PyArray_CheckExact(b)) {
+        return 0;
+    }
+    const PyArrayObject *x = (PyArrayObject *)a, *y = (PyArrayObject *)b;
+    npy_intp size = 1;
+    for (int i = 1; i <= PyArray_NDIM(x) || i <= PyArray_NDIM(y); i++) {
+        const npy_intp m = i > PyArray_NDIM(x) ? 1 : PyArray_DIM(x, PyArray_NDIM(x) - i);
+        const npy_intp n = i > PyArray_NDIM(y) ? 1 : PyArray_DIM(y, PyArray_NDIM(y) - i);
+        size *= m == 1 ? n : m;
+    }
+    return size >= left_from;
+}
+
 /* The dtype of an array or NumPy scalar, a new reference; NULL without an error if it has none. */
 static PyObject *dtype_of(PyObject *x)
 {
@@ -298,7 +314,7 @@ static enum raw raw_operands(const Application *a, PyObject **arrays)
         PyObject *x = a->inputs[i];
         if (is_eager(x)) {
             arrays[i] = slot(x, at_array);
-            if (is_left(arrays[i])) {
+            if (is_left(arrays[i]) || (i == 1 && are_left(arrays[0], arrays[1]))) {
                 return NOT_HERE;
             }
         }

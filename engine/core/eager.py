@@ -290,7 +290,10 @@ class Reference:
 
 
 def _applied_now(op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    if active.instead is not None and (replaced := active.instead(op, inputs, params)) is not None:
+    instead, tapes = active.instead, active.tapes
+    if instead is None and len(tapes) == 1:
+        instead = tapes[0].instead
+    if instead is not None and (replaced := instead(op, inputs, params)) is not None:
         return replaced
     return _applied(op, inputs, arrays_of(inputs), params)
 
@@ -423,6 +426,11 @@ def _paused(change: Callable[[int], None], least: int) -> None:
         change(least)
         if in_c:
             in_c.pause(min(_paused_from, default=-1))
+
+
+def is_each_seen() -> bool:
+    """Whether somebody wants Python to apply each op."""
+    return 0 in _paused_from
 
 
 wrap: Callable[[Any], EagerTensor] = in_c.wrap if in_c else EagerTensor

@@ -136,6 +136,7 @@ class Facts(TypedDict, total=False):
     stateful: bool
     selects: bool
     strict: bool
+    refuses: bool | None
     from_avals: bool
     sparsity: Callable[..., Any] | None
     rows: Callable[..., Any] | None
@@ -398,7 +399,8 @@ def of_matrices(
 ) -> Op:
     """A general op of matrices: the last two axes of its operand, and as many of each result as `results` says."""
     rules: dict[str, Any] = {"vjp": (vjp,), "jvp": jvp if isinstance(jvp, FromVjp) else (jvp,), "batch": leading(2)}
-    every: Facts = {"multi": len(results) > 1, "sparsity": rowwise(2, results=results), "scratch": 8, **facts}
+    own: Facts = {"multi": len(results) > 1, "sparsity": rowwise(2, results=results), "scratch": 8, "refuses": True}
+    every: Facts = {**own, **facts}
     return _op("general", name, every, kernel=kernel, abstract=abstract, **rules)
 
 

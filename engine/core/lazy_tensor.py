@@ -7,6 +7,7 @@ at contents after all, or the recording makes no program, then the same kernels 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -20,7 +21,7 @@ from engine.core.eager import EagerTensor, abstract_operand, applied_in_python, 
 from engine.core.function_tape import FunctionTape
 from engine.core.nest import LEAVES
 from engine.core.op import Op
-from engine.core.tape import active, record
+from engine.core.tape import Tape, active, record
 from engine.core.value import Value
 
 LARGE = 1 << 16
@@ -104,8 +105,13 @@ def putting_off(function: FunctionTape) -> Iterator[None]:
 def _put_off(function: FunctionTape, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """The lazy results of an op; None if it is applied."""
     records = active.function is function and function in active.tapes and not function.refusal and not op.stateful
-    tensors = [x for x in inputs if isinstance(x, EagerTensor) and records]
-    if not any(type(x) is LazyTensor or (x._array.size >= LARGE and function.knows(x)) for x in tensors):
+    return put_off(function, op, inputs, params) if records else None
+
+
+def put_off(tape: Tape, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """The lazy results of an op on tensors that a tape knows, if they or its operands are large; else None."""
+    known = [x for x in inputs if isinstance(x, EagerTensor) and tape.knows(x)]
+    if not known:
         return None
     avals = [x.aval if type(x) is LazyTensor else abstract_operand(*arrays_of((x,))) for x in inputs]
     try:
@@ -114,6 +120,8 @@ def _put_off(function: FunctionTape, op: Op, inputs: tuple[Any, ...], params: di
         return None
     several = found if op.multi else (found,)
     if not all(a.is_static and a.dtype is not string for a in several):
+        return None
+    if LazyTensor not in map(type, known) and max(math.prod(a.shape) for a in (*avals, *several)) < LARGE:
         return None
     node = [op, inputs, params, None]
     results = tuple([_result(node, i, aval) for i, aval in enumerate(several)])

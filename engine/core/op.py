@@ -86,6 +86,8 @@ class Op:
         Whether the kernel by itself refuses every combination of shapes and parameters that `abstract` refuses, so that
         only dtypes need to be examined before it runs (`engine.core.eager.accept`); tests/ops/test_checks.py tries to
         disprove it. Every kernel refuses bad *contents*.
+    refuses : bool, optional
+        Whether the kernel raises for some contents of operands: an infinity in a matrix, say. None: of integers alone.
     from_avals : bool
         Whether the result follows from the operands' shapes and dtypes alone, whatever their contents (``ones_like``).
     sparsity : callable, optional
@@ -167,6 +169,7 @@ class Op:
     stateful: bool = False
     selects: bool = False
     strict: bool = True
+    refuses: bool | None = None
     from_avals: bool = False
     sparsity: Callable[..., Any] | None = None
     rows: Callable[..., Any] | None = None

@@ -13,7 +13,9 @@ Which tapes are recording is thread-local state: a tape records the thread that 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, TypeVar
 
 from engine.core.op import Node, Op
@@ -189,6 +191,8 @@ class Tape:
     """
 
     explains = False
+    instead: Callable[..., Any] | None = None
+    """Applies ops as `active.instead` does, while no other tape records."""
     values_by_address: Callable[[], Any] = dict
     """Makes what `tracked` is; in C, a table of values alone (`engine.core.eager`)."""
     __slots__ = (
@@ -335,6 +339,21 @@ def record_read(variable: Any, op: Op, inputs: tuple[Any, ...], out: Any) -> Non
             record_nondifferentiable(tape, op, inputs, NOTHING, out)
     if active.function is not None:
         active.function.read(variable, op, out)
+
+
+def references(tapes: Sequence[Tape]) -> Counter[int]:
+    """How often tapes refer to each value that they hold, by its identity."""
+    held: dict[int, Iterable[Any]] = {}
+    for tape in tapes:
+        log = tape.nodes.log
+        held[id(log)], held[id(tape.tracked)] = log, tape.tracked.values()
+        held[id(tape.detached)] = [note.value for note in tape.detached.values()]
+        held[id(tape.held)] = [read.args[0] for read in tape.held.values()]  # type: ignore[attr-defined]
+        held[id(tape.left)] = [note[0] for note in tape.left.values()]
+        nodes = [node for _, node in tape.nondifferentiable.values()]
+        parts = chain(log[1::4], log[3::4], *[(n.inputs, n.outputs) for n in nodes])
+        held.update({id(x): x for x in parts if type(x) is tuple})
+    return Counter(map(id, chain.from_iterable(held.values())))
 
 
 def _unpaused() -> tuple[Tape, ...]:

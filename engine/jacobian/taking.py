@@ -7,6 +7,8 @@ from typing import Any
 from engine.core import nest
 from engine.core.batching import Batched
 from engine.core.detach import effect
+from engine.core.late_tape import LateTape
+from engine.core.lazy_tensor import LazyTensor
 from engine.core.tape import Tape, active
 from engine.core.value import Value
 from engine.core.variable import Variable
@@ -48,6 +50,8 @@ class Taking:
                         require_tensor(x, role)
             if not of._persistent:
                 tape.stop()
+            if type(tape) is LateTape and (active.tapes or not self._elements or LazyTensor not in map(type, targets)):
+                tape.settle()
             return [x.handle if isinstance(x, Variable) else x for x in targets], sources
         except BaseException as error:
             self.__exit__(type(error))

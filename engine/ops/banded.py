@@ -110,6 +110,7 @@ banded_solve_op = general(
     jvp=(_ab_jvp, lambda t, out, ab, rhs, **params: banded_solve_op(ab, t, **params)),
     batch=leading(2, 2),
     strict=False,
+    refuses=True,
     args=("ab", "rhs"),
     sparsity=rowwise(2, 2, results=(2,), pairs=((), ((-1, -1),))),
     doc="Solutions x of ``a @ x = rhs`` for matrices given by `lower` + 1 + `upper` diagonals.",

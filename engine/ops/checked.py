@@ -49,6 +49,7 @@ checked_op = linear(
     lambda x, *witnesses, check, lead=0: Aval(x.shape, x.dtype),
     _batch,
     args=("x", "*witnesses"),
+    refuses=True,
     sparsity=IN_ORDER,
     layout=Layout.VIEW,
     doc="`x`, once ``check(*witnesses)`` has not raised.",
@@ -120,6 +121,7 @@ finite_op = linear(
     elementwise_rule,
     type="CheckNumerics",
     args=("tensor",),
+    refuses=True,
     sparsity=ELEMENTWISE,  # which, unlike IN_ORDER, does not say that a NaN comes through
     layout=Layout.VIEW,
     doc="`tensor`, once it has been seen that all its elements are finite; its gradient is looked at likewise.",

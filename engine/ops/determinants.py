@@ -159,6 +159,7 @@ cofactor_change = general(
     jvp=(lambda t, out, d, x: cofactor_change(t, x), lambda t, out, d, x: _third(d, t, x)),
     batch=leading(2, 2),
     args=("d", "x"),
+    refuses=True,
     sparsity=rowwise(2, 2, results=(2,)),
     layout=fresh_if_small(Layout.ANY, MOST_COFACTORS),
     doc="""The change of the cofactors of `x` when it changes by `d`, also for singular matrices.

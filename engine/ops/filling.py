@@ -145,6 +145,7 @@ range_op = nondifferentiable(
     batch=same_for_all,
     type="Range",
     args=("start", "limit", "delta"),
+    refuses=True,
     smooth=(0, 2),
     doc="Equally spaced numbers below (or above) a limit.",
 )

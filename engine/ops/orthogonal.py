@@ -37,6 +37,7 @@ def _polynomial(name: str, slope: Callable[..., Operand], parameters: str = "", 
         (None, *[no_derivative(f"eval_{name}", p) for p in parameters.split()], slope),
         args=args,
         smooth=(0,),
+        refuses=True,
         doc=doc,
     )
 

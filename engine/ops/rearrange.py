@@ -434,6 +434,7 @@ roll_op = linear(
     aligned(0, 1, axis="axis"),
     type="Roll",
     args=("input", "shift"),
+    refuses=False,
     sparsity=REARRANGES,
     doc="The entries moved along some axes; those moved out at one end come in at the other.",
 )

@@ -252,6 +252,7 @@ def _solver(name: str, kernel: Callable[..., Any], type: str, doc: str) -> Op:
         batch=leading(2, 2),
         type=type,
         args=("matrix", "rhs"),
+        refuses=True,
         sparsity=rowwise(2, 2, results=(2,), pairs=((), ((-1, -1),))),
         layout=fresh_if_small(Layout.ANY),
         doc=doc,

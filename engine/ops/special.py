@@ -257,6 +257,7 @@ polygamma = real_elementwise(
     (None, lambda out, a, x: polygamma(a + 1, x)),
     args=("a", "x"),
     smooth=(0,),
+    refuses=True,
     doc="Derivative number ``a`` (a whole number) of `digamma` at x. The order carries no derivative.",
 )
 zeta = real_elementwise(

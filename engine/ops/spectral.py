@@ -108,6 +108,7 @@ def of_values(
         jvp=jvp if jvp is FROM_VJP else (*jvp, *none),
         batch=leading(*ranks),
         args=args,
+        refuses=True,
         strict=False,
         sparsity=rowwise(*ranks, results=(results,)),
         module=module,

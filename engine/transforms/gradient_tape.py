@@ -5,9 +5,11 @@ One class for both front ends: it records eager tensors, and graph tensors as Te
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from operator import is_
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -19,8 +21,9 @@ from engine.core import nest
 from engine.core.aval import format_shape
 from engine.core.batching import Batched, innermost, levels_of, lowered, raised
 from engine.core.composite import Composite
-from engine.core.dtypes import BY_NUMPY
 from engine.core.eager import EagerTensor, wrap
+from engine.core.late_tape import LateTape, place_if_due
+from engine.core.lazy_tensor import TENSORS, LazyTensor
 from engine.core.operands import Operand, Source
 from engine.core.tape import Tape, active
 from engine.core.unconnected import UnconnectedGradients, as_policy
@@ -45,7 +48,6 @@ else:
 
 T = TypeVar("T")
 _NONE = type(None)
-_EAGER = frozenset({EagerTensor})
 
 
 class _Planned:
@@ -105,6 +107,8 @@ class GradientTape(Shown, NotCopied, TapeDerivatives):
         kind: type[Tape] = Tape
         if explain:
             from engine.explain.witness import ExplainedTape as kind
+        elif not persistent and not active.tapes and (place := place_if_due(sys._getframe(1))) is not None:
+            kind = partial(LateTape, place)  # type: ignore[assignment]
         self._tape = kind(watch_accessed_variables, strict)
         self._spent = False
 
@@ -272,8 +276,10 @@ class GradientTape(Shown, NotCopied, TapeDerivatives):
             tracked = self._tape.tracked
             wanted = [x.handle if isinstance(x, Variable) else x for x in flat]
             kept = [w for w in wanted if address(w) in tracked]
+            late = self._tape if isinstance(self._tape, LateTape) and LazyTensor in map(type, targets) else None
+            replay = self._replayed if late is None else partial(self._replayed, late=late)
             found = iter(
-                self._replayed(
+                replay(
                     self._tape.nodes, seeds, kept, sparse=not levels, pairwise=pairwise, ones=output_gradients is None
                 )
             )
@@ -336,9 +342,9 @@ class _Stopped:
 
 def _seeds(targets: Sequence[Any], output_gradients: Any) -> list[tuple[Any, Any]]:
     """Targets that have derivatives, with the cotangents to start from: those given, ones elsewhere."""
-    if output_gradients is None and not active.tapes and _EAGER.issuperset(map(type, targets)):
+    if output_gradients is None and not active.tapes and TENSORS.issuperset(map(type, targets)):
         # nobody is to know how the ones came about
-        return [(t, _ones(t._array)) for t in targets if BY_NUMPY[t._array.dtype].is_differentiable]
+        return [(t, _ones(t._shape, t.dtype.numpy)) for t in targets if t.dtype.is_differentiable]
     given = [None] * len(targets) if output_gradients is None else nest.flatten(output_gradients)
     if len(given) != len(targets):
         raise ValueError(
@@ -374,11 +380,11 @@ def _one(dtype: np.dtype) -> np.ndarray:
     return one
 
 
-def _ones(array: Any) -> np.ndarray:
-    """As `np.ones_like` makes them, in a fraction of the time."""
-    if not array.ndim:
-        return _one(array.dtype)
-    ones = np.empty(array.shape, array.dtype)
+def _ones(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """As `np.ones` makes them, in a fraction of the time."""
+    if not shape:
+        return _one(dtype)
+    ones = np.empty(shape, dtype)
     ones.fill(1)
     return ones
 

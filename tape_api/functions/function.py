@@ -22,7 +22,7 @@ import numpy as np
 
 from dualgrad.autograph.conversion import converting, current, why_not
 from dualgrad.platform.config import functions_run_eagerly
-from engine.closed.call_record import VaryingShape, are_plain, no_longer, references, standing_in
+from engine.closed.call_record import VaryingShape, are_plain, no_longer, standing_in
 from engine.closed.function import plain
 from engine.closed.traced_function import TracedFunction
 from engine.core import nest
@@ -32,9 +32,9 @@ from engine.core.detach import effect
 from engine.core.dtypes import DType
 from engine.core.eager import EagerTensor
 from engine.core.function_tape import FunctionTape
-from engine.core.lazy_tensor import LazyTensor, putting_off, settle
+from engine.core.lazy_tensor import TENSORS, LazyTensor, putting_off, settle
 from engine.core.op import distinct
-from engine.core.tape import NOTHING, Tape, active, record
+from engine.core.tape import NOTHING, Tape, active, record, references
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import Value, dtype_of, shape_of
 from engine.ops.shape import identity
@@ -623,7 +623,7 @@ def _described(x: Any, tensors: list[EagerTensor] | None, numbers: dict[int, int
     TypeError
         If they hold something that no program takes.
     """
-    if type(x) is EagerTensor:
+    if type(x) in TENSORS:
         if tensors is None:
             return _ByIdentity(x)
         number = numbers.setdefault(id(x), len(tensors))

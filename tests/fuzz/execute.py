@@ -15,10 +15,13 @@ import graph_api
 import tape_api
 from engine.closed import replay
 from engine.compiler.lowering import lower
+from engine.core import lazy_tensor
+from engine.core.eager import applied_in_python
 from engine.core.nest import flatten
 from engine.core.value import Value, dtype_of
 from engine.derivatives.reverse import reverse
 from engine.derivatives.slopes import with_slopes
+from engine.transforms import gradient_tape
 from engine.transforms.gradient_tape import GradientTape
 from tests.fuzz.keys import KEYS, Asked, numbers
 from tests.fuzz.programs import LAYOUTS, Leaf, Program, compiled
@@ -79,12 +82,24 @@ def walked() -> Iterator[None]:
     """No reverse walk is replayed."""
     before = vars(GradientTape)["_replayed"]
     GradientTape._replayed = staticmethod(  # type: ignore[assignment]
-        lambda nodes, *given, **options: reverse(with_slopes(nodes), *given, **options)
+        lambda nodes, *given, late=None, **options: reverse(with_slopes(nodes), *given, **options)
     )
     try:
         yield
     finally:
         GradientTape._replayed = before
+
+
+@contextmanager
+def all_put_off() -> Iterator[None]:
+    """Each tape that is not persistent puts off what it can, small things too."""
+    before = gradient_tape.place_if_due, lazy_tensor.LARGE
+    gradient_tape.place_if_due, lazy_tensor.LARGE = lambda frame: 0, 0
+    try:
+        with applied_in_python(1):
+            yield
+    finally:
+        gradient_tape.place_if_due, lazy_tensor.LARGE = before
 
 
 @contextmanager

@@ -404,6 +404,7 @@ FURTHER_WAYS = {
     "executor": 0.2,
     "differences": 2,
     "single": 1,
+    "late": 4,
 }
 """How often each is tried; see `tests.fuzz.ways`."""
 HOW_MANY_KEYS = (0,) * 14 + (1,) * 5 + (2,)

@@ -14,6 +14,7 @@ from tests.fuzz.execute import (
     KEYS,
     Asked,
     Results,
+    all_put_off,
     asked_of,
     attempt,
     plain,
@@ -63,6 +64,30 @@ def _replay(run: Run) -> Results:
         attempt(lambda: run_on_tape(run.program, run.others, run.keys))
         run.tape()
         return run.tape()
+
+
+def _late(run: Run) -> Results:
+    """A tape that puts off what it can, and computes it with the gradient."""
+
+    def recorded() -> Results:
+        tensors = {x.name: tape_leaf(x, run.values[x.name]) for x in run.program.leaves}
+        with tape_api.GradientTape() as tape:
+            tape.watch([tensors[name] for name in run.program.watched])
+            found = compiled(run.program)(tape_api, *tensors.values())
+        ys, xs = run.program.parted(found, tensors)
+        asked = asked_of(run.program, tape, ys, xs, run.reference["value"])
+        results: Results = {}
+        if asked.ys and xs:
+            gradients = attempt(lambda: tape.gradient(asked.ys, xs, asked.cotangents))
+            of_each = gradients if isinstance(gradients, list) else []
+            dense = [plain(None if g is None else tape_api.convert_to_tensor(g)) for g in of_each]
+            results["gradient"] = dense if of_each else gradients
+        return {**results, "value": [plain(y) for y in found]}
+
+    with all_put_off():
+        recorded()
+        recorded()
+        return recorded()
 
 
 def _passes(run: Run) -> Results:
@@ -216,6 +241,7 @@ WAYS: dict[str, Callable[[Run], Results]] = {
     "recorded": _recorded,
     "thread": _thread,
     "single": lambda run: run.tape(one_by_one=True),
+    "late": _late,
     "plan": _plan,
     "executor": _executor,
 }

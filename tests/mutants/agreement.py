@@ -78,8 +78,8 @@ MUTANTS = (
     Mutant(
         "a replay's key misses what seeds are",
         "engine/closed/replay.py",
-        "key = (structure.key, len(seeds), *ends, *[_leaf(s) for _, s in seeds], *options, recorded)",
-        "key = (structure.key, len(seeds), *ends, *options, recorded)",
+        "key = (structure.key, len(seeds), len(sources), *ends, *leaves, *options, recorded, lazy)",
+        "key = (structure.key, len(seeds), len(sources), *ends, *options, recorded, lazy)",
         ("tests/compiler/test_replay.py::test_seeds_that_lie_in_another_order_have_a_replay_of_their_own",),
     ),
     Mutant(

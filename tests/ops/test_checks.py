@@ -4,6 +4,7 @@ Each op of the op table gets operands of wrong shapes and ranks, bad contents an
 ones of its rows. What abstract evaluation refuses, an eager call must refuse with the same error, whatever came before.
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -153,3 +154,18 @@ def assert_refused_when_compiled(op: Op, good: Call, bad: list[tuple[Call, Excep
         # lowering may have made a simpler op of it, whose kernel finds what contents are bad
         with pytest.raises((type(error), InvalidArgumentError)):
             lower(trace.nodes[len(inputs) :], list(zip(inputs, avals, strict=True)), outputs)[0](*operands)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("row", [row for row in TESTED if not row.op.refuses], ids=lambda row: row.id)
+def test_ops_that_refuse_contents_say_so(row: Row, monkeypatch: Any) -> None:
+    """The others can be applied later than the program says (`engine.core.late_tape`)."""
+    for arrays, params in applications(row, monkeypatch):
+        integers = any(a.dtype.kind in "iuO" for a in arrays)
+        if integers and row.op.refuses is None:
+            continue
+        for i, last in itertools.product(range(len(arrays)), (1, None)):
+            for value in (-7, 100) if arrays[i].dtype.kind in "iu" else (np.nan, np.inf, 0.0, -1.0, 0.5, 1e30):
+                changed = np.array(arrays[i], order="C")
+                changed.reshape(-1)[:last] = value
+                row.op(*arrays[:i], changed, *arrays[i + 1 :], **params)
