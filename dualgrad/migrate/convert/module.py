@@ -439,7 +439,7 @@ class Module:
         if not texts:
             return []
         averages = re.compile(re.escape(texts[0].partition(".average(")[0]) + r"\.average\((.*)\)")
-        averaged = [found[1] for found in itertools.takewhile(bool, map(averages.fullmatch, texts))]
+        averaged = [found[1] for found in itertools.takewhile(bool, map(averages.fullmatch, texts)) if found]
         if len(averaged) > 2:
             every = f"[{texts[0].partition('(')[0]}(v) for v in {self.listing(averaged)}]"
             return [ast.Starred(expression(every), ast.Load()), *self._starred(texts[len(averaged) :])]
