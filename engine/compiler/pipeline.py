@@ -18,6 +18,7 @@ from engine.compiler.passes.buffer_assignment import assign_buffers
 from engine.compiler.passes.columns import as_columns
 from engine.compiler.passes.inplace_concat import concat_in_place
 from engine.compiler.passes.inplace_scatter import at_entries
+from engine.compiler.passes.narrowing import narrow
 from engine.compiler.passes.outer_sum import sum_outers
 from engine.compiler.passes.slice_concat import concat_slices
 from engine.compiler.passes.slice_sum import sum_slices
@@ -93,6 +94,7 @@ PIPELINE = (
     ),
     Pass("dead_code_elimination", "program", "Drops what no output needs.", Program.drop_unused),
     Pass("while_merging", "program", "Runs a loop once for its results and for its gradient.", merge_loops),
+    Pass("narrowing", "program", "Computes of a value only what is needed and not known to be zero.", narrow),
     Pass("columns", "program", "Splits arrays of short rows into vectors, one for each place in a row.", as_columns),
     Pass("slice_concat", "program", "Copies slices in place of concatenating vectors and indexing.", concat_slices),
     Pass("slice_sum", "program", "Adds slices where they belong, without zeros around each.", sum_slices),

@@ -45,6 +45,12 @@ class Tuning:
     update_tile: int = _about(1 << 17, "bytes", "of an array in one tile of an update, which reads several", _CACHE)
     update_elements: int = _about(1 << 16, "elements", "of a variable that is worth a loop of its own", _CHOSEN)
     update_variables: int = _about(16, "variables", "smaller ones that are worth one loop together", _CHOSEN)
+    narrowing_elements: int = _about(
+        1 << 11,
+        "elements",
+        "that need not be computed, from which on parts are",
+        "chosen by trial on GradBench and the suite of 0.3",
+    )
     column_elements: int = _about(
         1 << 9, "rows", "of a few numbers, from which on they are vectors", "chosen by trial on GradBench"
     )

@@ -14,9 +14,7 @@ from engine.compiler.passes import columns
 from engine.core.aval import Aval
 from engine.core.dtypes import float64
 from engine.core.structural import broadcast_like, sum_to_like_op
-from engine.derivatives.reverse import reverse
 from engine.ops.compare import logical_and
-from engine.ops.creation import ones_like
 from engine.ops.explog import exp, sqrt
 from engine.ops.gather import gather, gather_op
 from engine.ops.joining import concat, stack, unstack
@@ -26,18 +24,11 @@ from engine.ops.selection import flat_gather_op
 from engine.ops.shape import reshape
 from engine.ops.trig import cos, sin
 from tests.compiler.test_program import lowered, names
+from tests.compiler.test_program_narrowing import with_gradient
 from tests.compiler.test_program_passes import ALWAYS
 from tests.support import assert_same_bits
 
 ROWS = 700
-
-
-def with_gradient(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def derived(x: Any) -> Any:
-        out = f(x)
-        return [*reverse(list(x.trace.nodes), [(out, ones_like(out))], [x]), out]
-
-    return derived
 
 
 def turned(x: Any) -> Any:

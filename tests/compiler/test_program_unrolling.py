@@ -66,7 +66,7 @@ def test_steps_written_out_give_the_bits_of_the_loop(name: str, order: int) -> N
 @pytest.mark.parametrize("kind", ["while_loop", "maximum_iterations", "foldl", "scan"])
 @pytest.mark.parametrize("last", [True, False])
 def test_a_loop_of_shifts_is_its_spelling_without_a_loop(kind: str, last: bool) -> None:
-    """The gradient of one entry computes about as much as without a loop."""
+    """Zeros around the cotangent of one entry reach through all steps, so most of the gradient is not computed."""
     sizes, found = {}, {}
     x = np.random.default_rng(0).uniform(0.1, 0.9, LARGE)
     for each in (kind, "no loop"):
@@ -79,7 +79,7 @@ def test_a_loop_of_shifts_is_its_spelling_without_a_loop(kind: str, last: bool) 
             sizes[each] = sum(program.avals[s].size for i in program.instructions for s in i.outputs)
             assert not loops(program)
     assert_same_bits([found[kind]], [found["no loop"]])
-    assert not last or sizes[kind] <= 1.4 * sizes["no loop"]
+    assert not last or sizes[kind] <= 1.3 * sizes["no loop"]
 
 
 def program_of(build: Callable[[Any], Any], *, n: int = LARGE) -> Any:

@@ -17,13 +17,13 @@ os.environ.setdefault("DUALGRAD_VERIFY", "1")
 
 from dualgrad.platform.progress import progress
 from engine.compiler import lowering
-from engine.compiler.passes import columns
+from engine.compiler.passes import columns, narrowing
 from tests.fuzz import rows
 from tests.fuzz.singular import SHARES
 from tests.fuzz.triage import Failure, report, work
 
 # the programs' arrays are small: what pays for large ones only is tried on these
-columns._LONG, columns._GAIN = 2, 0
+columns._LONG, columns._GAIN, narrowing._LEAST, narrowing._CALL = 2, 0, 1, 1
 lowering.UNROLLED = lowering.UNROLLED_WHOLE = 1
 
 try:

@@ -21,7 +21,7 @@ from engine.ops.small_matrix import is_small
 from engine.ops.solve import inv, solve, triangular_solve
 from engine.runtime.errors import InvalidArgumentError
 from tests.compiler.test_program import lowered
-from tests.compiler.test_program_columns import with_gradient
+from tests.compiler.test_program_narrowing import with_gradient
 from tests.compiler.test_program_passes import ALWAYS
 from tests.support import assert_same_bits
 

@@ -24,6 +24,7 @@ from engine.compiler.ir.code import Code, key_of_array, reading
 from engine.compiler.ir.instruction import Instruction, is_stateful
 from engine.compiler.ir.layout import Order
 from engine.compiler.passes.index_maps import BY_LAST, pieces_of, takes_parts, whole, whole_shape
+from engine.compiler.passes.known_cells import RULES, UNKNOWN, Cell, cell_of, is_zero, of_constant
 from engine.compiler.passes.slice_concat import slice_concat
 from engine.core.aval import Aval
 from engine.core.op import Op
@@ -81,6 +82,7 @@ class _Columns:
         self.split: set[int] = set()
         self.whole: set[int] = set()
         self.grids: dict[int, Grid] = {}
+        self.cells: dict[int, Cell] = {}
         self.seen: dict[Any, int] = {}
         self.out: list[Instruction] = []
 
@@ -272,9 +274,9 @@ class _Columns:
                 if axis is not None:
                     key[axis] = slice(None)
                 vector = np.asarray(array[tuple(key)], order="C")
-                first = vector.reshape(-1)[:1]
-                alike = not np.isnan(first) and vector.tobytes() == vector.size * first.tobytes()
-                grid[at] = self.constant(first.reshape(()) if alike else vector)
+                c = of_constant(vector)
+                alike = c is not None and len(c.cells) == 1 and c.cells[0] != UNKNOWN
+                grid[at] = self.constant(vector.reshape(-1)[:1].reshape(()) if alike else vector)
             return grid
         if grid.size == 1 and rank <= 1 and (axis is not None or not rank):
             grid[(0,) * rank] = s
@@ -334,11 +336,18 @@ class _Columns:
             for k, number in enumerate(numbers):
                 if number is not None and number == 1:
                     return inputs[1 - k]
-        return self.new(op, inputs, params, where)
+        made = self.new(op, inputs, params, where)
+        if op in RULES and made not in self.cells:
+            cells = [
+                self.cells.get(s, UNKNOWN) if x is None else cell_of(x) for s, x in zip(inputs, numbers, strict=True)
+            ]
+            self.cells[made] = RULES[op](*cells, **params)
+        return made
 
     def is_zero(self, s: int) -> bool:
-        """Whether something is a number that is known to be a zero, of whatever sign."""
-        return not self.avals[s].shape and s in self.constants and not np.any(self.constants[s])
+        """Whether a vector or number is known to be zeros, of whatever sign."""
+        number = self.constants.get(s) if not self.avals[s].shape else None
+        return is_zero(self.cells.get(s, UNKNOWN) if number is None else cell_of(number))
 
     def cross(self, each: Instruction) -> list[Grid]:
         """Cross products, as their kernel makes them."""

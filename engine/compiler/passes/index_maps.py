@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.compiler.ir.instruction import Instruction, is_stateful
+from engine.compiler.passes.slice_sum import box_of, slice_sum
 from engine.core.aval import Aval
 from engine.core.op import Op
 from engine.core.structural import contiguous, reshape_to
@@ -42,7 +43,7 @@ def takes_parts(op: Op, params: dict[str, Any]) -> bool:
 BY_LAST = (pad_op, pad_back_op)
 """Ops whose last operand says where to."""
 MOVES = frozenset({
-    concat_op, concat_piece, concat_place, stack_op, contiguous, reshape_to, getitem_op, getitem_back_op,
+    concat_op, concat_piece, concat_place, stack_op, contiguous, reshape_to, getitem_op, getitem_back_op, slice_sum,
     *BY_LAST,
 })  # fmt: skip
 """Ops that may move boxes."""
@@ -79,6 +80,19 @@ class Piece(NamedTuple):
                 known[axis] = a + shift, b + shift
         return tuple([known[axis] for axis in range(len(known))])
 
+    def spec(self, box: Box, start: Shape) -> tuple[Any, ...]:
+        """The index that takes a box of the operand from an array that begins at `start`, with the result's axes."""
+        new = {axis for axis, _ in self.others}
+        items: list[Any] = []
+        count = 0
+        for axis, (a, b), first in zip(self.axes, box, start, strict=True):
+            while axis is not None and count in new:
+                items.append(None)
+                count += 1
+            items.append(a - first if axis is None else (a - first, b - first, None))
+            count += axis is not None
+        return (*items, *[None] * (len(new) + sum(axis is not None for axis in self.axes) - count))
+
 
 def whole_shape(aval: Aval) -> Shape:
     """The shape of a value, all of which is known."""
@@ -88,6 +102,23 @@ def whole_shape(aval: Aval) -> Shape:
 def whole(shape: Shape) -> Box:
     """The box of all elements."""
     return tuple([(0, d) for d in shape])
+
+
+def hull(first: Box | None, last: Box | None) -> Box | None:
+    """The least box around two."""
+    if first is None or last is None:
+        return last if first is None else first
+    return tuple([(min(a, c), max(b, d)) for (a, b), (c, d) in zip(first, last, strict=True)])
+
+
+def contains(box: Box, part: Box) -> bool:
+    """Whether a box has another in it."""
+    return all(a <= c and d <= b for (a, b), (c, d) in zip(box, part, strict=True))
+
+
+def shape_of_box(box: Box) -> Shape:
+    """Its sizes."""
+    return tuple([b - a for a, b in box])
 
 
 def pieces_of(each: Instruction, avals: Mapping[int, Aval], constants: Mapping[int, Any]) -> list[Piece] | None:
@@ -120,6 +151,8 @@ def pieces_of(each: Instruction, avals: Mapping[int, Aval], constants: Mapping[i
         before = np.reshape(constants[each.inputs[-1]], (-1, 2))[:, 0] * (1 if op is pad_op else -1)
         shifts = (*(0,) * params.get("lead", 0), *before.tolist())
         return [Piece(0, tuple(range(rank)), shifts)]
+    if op is slice_sum and params["hows"] == "+" and all(isinstance(k, slice) for k in params["keys"][0]):
+        return [Piece(0, tuple(range(rank)), tuple([start for start, _ in box_of(out, params["keys"][0])]))]
     if op is getitem_op and len(shapes) == 1:
         return _indexed(shapes[0], params)
     if op is getitem_back_op and len(shapes) == 2:
