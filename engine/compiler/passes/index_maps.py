@@ -19,7 +19,7 @@ from engine.ops.explog import rsqrt
 from engine.ops.indexing import getitem_back_op, getitem_op, numpy_key
 from engine.ops.joining import concat_op, concat_piece, concat_place, stack_op
 from engine.ops.nn import leaky_relu_op, relu, sigmoid, silu_op, softplus
-from engine.ops.rearrange import pad_back_op, pad_op
+from engine.ops.rearrange import pad_back_op, pad_op, roll_op
 
 Shape = tuple[int, ...]
 Box = tuple[tuple[int, int], ...]
@@ -40,7 +40,7 @@ def takes_parts(op: Op, params: dict[str, Any]) -> bool:
     return op.is_ufunc or op.rounds_correctly or op in _OF_UFUNCS
 
 
-BY_LAST = (pad_op, pad_back_op)
+BY_LAST = (pad_op, pad_back_op, roll_op)
 """Ops whose last operand says where to."""
 MOVES = frozenset({
     concat_op, concat_piece, concat_place, stack_op, contiguous, reshape_to, getitem_op, getitem_back_op, slice_sum,
@@ -145,6 +145,8 @@ def pieces_of(each: Instruction, avals: Mapping[int, Aval], constants: Mapping[i
         return [_shifted(0, rank, 0, 0)]
     if op is reshape_to:
         return _reshaped(shapes[0], out)
+    if op is roll_op:
+        return _rolled(out, each.inputs[1], params["axis"], constants)
     if op in BY_LAST and each.inputs[-1] in constants and params["mode"] == "CONSTANT":
         if op is pad_op and (params["value"] != 0 or np.signbit(params["value"])):
             return None
@@ -163,6 +165,14 @@ def pieces_of(each: Instruction, avals: Mapping[int, Aval], constants: Mapping[i
 
 def _shifted(operand: int, rank: int, axis: int, shift: int) -> Piece:
     return Piece(operand, tuple(range(rank)), tuple([shift if a == axis else 0 for a in range(rank)]))
+
+
+def _rolled(shape: Shape, by: int, axis: tuple[int, ...], constants: Mapping[int, Any]) -> list[Piece] | None:
+    """The pieces that come in at one end, and that stay."""
+    if by not in constants or len(axis) != 1 or not (size := shape[axis[0]]):
+        return None
+    shift = int(np.ravel(constants[by])[0]) % size
+    return [_shifted(0, len(shape), axis[0] % len(shape), start) for start in (shift - size, shift)][not shift :]
 
 
 def _reshaped(shape: Shape, out: Shape) -> list[Piece] | None:
