@@ -232,9 +232,7 @@ class ModeComparison:
         for label, what in (("the function alone", FUNCTION), (f"{self.derivative}, later call", DERIVATIVE)):
             spreads = [(m, *np.quantile(self.rounds[m][what], [0.5, 0.25, 0.75])) for m in MODES]
             found.append((label, [Dot(m, *(1e3 * float(v) for v in values)) for m, *values in spreads]))
-        found.append(
-            (f"{self.derivative}, first call", [Dot(m, *[1e3 * self.whole_first(m)] * 3) for m in MODES]),
-        )
+        found.append((f"{self.derivative}, first call", [Dot(m, *[1e3 * self.whole_first(m)] * 3) for m in MODES]))
         figure = dots(title, found, styles(MODES), "milliseconds (logarithmic; lines: the middle half of the rounds)")
         words = " ".join(markup(s) for s in self.findings())
         # the figure is made for a white ground; notebooks may have a dark one

@@ -17,12 +17,7 @@ from pathlib import Path
 from typing import Any
 
 OURS = ("graph", "tape")
-_LIBRARIES = {
-    "graph_api": "graph",
-    "tape_api": "tape",
-    "tensorflow eager": "tf_eager",
-    "tensorflow graph": "tf_graph",
-}
+_LIBRARIES = {"graph_api": "graph", "tape_api": "tape", "tensorflow eager": "tf_eager", "tensorflow graph": "tf_graph"}
 STAGES = ("trace", "plan", "cold", "warm")
 
 

@@ -40,10 +40,7 @@ def _classes(most: int, *shape: int) -> np.ndarray:
 RATE = 0.01
 OPTIMIZERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "gradient descent": (lambda tf: tf.train.GradientDescentOptimizer(RATE), lambda tf: tf.keras.optimizers.SGD(RATE)),
-    "momentum": (
-        lambda tf: tf.train.MomentumOptimizer(RATE, 0.9),
-        lambda tf: tf.keras.optimizers.SGD(RATE, 0.9),
-    ),
+    "momentum": (lambda tf: tf.train.MomentumOptimizer(RATE, 0.9), lambda tf: tf.keras.optimizers.SGD(RATE, 0.9)),
     "Adam": (lambda tf: tf.train.AdamOptimizer(RATE), lambda tf: tf.keras.optimizers.Adam(RATE)),
 }
 """In a graph, and on a tape."""
@@ -59,8 +56,7 @@ LIBRARIES: dict[str, Callable[[str], GraphModel | TapeModel]] = {
 
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize(
-    "optimizer",
-    [pytest.param(o, marks=pytest.mark.benchmark(group=f"a step of training, {o}")) for o in OPTIMIZERS],
+    "optimizer", [pytest.param(o, marks=pytest.mark.benchmark(group=f"a step of training, {o}")) for o in OPTIMIZERS]
 )
 def test_step_of_training(benchmark: Any, library: str, optimizer: str) -> None:
     """Loss, gradients and update; the loss falls."""

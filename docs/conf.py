@@ -31,13 +31,7 @@ from tests import support_page  # noqa: E402
 project, author, copyright = "dualgrad", "The dualgrad authors", "The dualgrad authors"
 release = version = engine.__version__
 
-extensions = [
-    "myst_nb",
-    "numpydoc",
-    "sphinx.ext.autodoc",
-    "sphinx.ext.autosummary",
-    "sphinx_gallery.gen_gallery",
-]
+extensions = ["myst_nb", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx_gallery.gen_gallery"]
 html_theme = "pydata_sphinx_theme"
 html_title = "dualgrad"
 html_theme_options = {"navigation_with_keys": False, "show_toc_level": 2, "secondary_sidebar_items": ["page-toc"]}

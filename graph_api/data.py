@@ -17,12 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dualgrad.data import experimental, reading
-from dualgrad.data.dataset import (
-    AUTOTUNE,
-    BaseDataset,
-    Mode,
-    Options,
-)
+from dualgrad.data.dataset import AUTOTUNE, BaseDataset, Mode, Options
 from dualgrad.data.stage import Environment, Stage
 from dualgrad.data.structure import Spec, avals, flat, mapped, packed
 from dualgrad.frontend.flow.closures import Closure

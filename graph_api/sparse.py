@@ -103,10 +103,5 @@ def sparse_concat(
     )
 
 
-__all__ = [
-    "SparseTensor",
-    "eye",
-    "from_dense",
-    "placeholder",
-]
+__all__ = ["SparseTensor", "eye", "from_dense", "placeholder"]
 __all__ += functions.__all__

@@ -14,13 +14,7 @@ import numpy as np
 from dualgrad.files import summary_values
 from dualgrad.files.events import EventFileWriter, summary_iterator
 from dualgrad.files.graph_protos import GraphDef, MetaGraphDef
-from dualgrad.files.protos import (
-    Event,
-    SessionLog,
-    Summary,
-    SummaryValue,
-    TaggedRunMetadata,
-)
+from dualgrad.files.protos import Event, SessionLog, Summary, SummaryValue, TaggedRunMetadata
 from engine.core.aval import Aval, compatible, format_shape
 from engine.core.dtypes import string
 from engine.core.value import boxed

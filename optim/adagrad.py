@@ -77,11 +77,7 @@ class Adagrad(KerasOptimizer):
     update = staticmethod(adagrad)
 
     def __init__(
-        self,
-        learning_rate: Rate = 0.001,
-        initial_accumulator_value: float = 0.1,
-        epsilon: Any = 1e-7,
-        **common: Any,
+        self, learning_rate: Rate = 0.001, initial_accumulator_value: float = 0.1, epsilon: Any = 1e-7, **common: Any
     ) -> None:
         super().__init__(learning_rate, **common)
         if initial_accumulator_value < 0:

@@ -237,12 +237,7 @@ class WithBetas(KerasOptimizer):
     _slots_at_first: ClassVar[dict[str, float]] = {"m": 0.0, "v": 0.0}
 
     def __init__(
-        self,
-        learning_rate: Rate = 0.001,
-        beta_1: Any = 0.9,
-        beta_2: Any = 0.999,
-        epsilon: Any = 1e-7,
-        **common: Any,
+        self, learning_rate: Rate = 0.001, beta_1: Any = 0.9, beta_2: Any = 0.999, epsilon: Any = 1e-7, **common: Any
     ) -> None:
         super().__init__(learning_rate, **common)
         self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon

@@ -47,11 +47,7 @@ class ExponentialMovingAverage(Stateful):
     _averages_of: ClassVar[Any] = Variable
 
     def __init__(
-        self,
-        decay: Any,
-        num_updates: Any = None,
-        zero_debias: bool = False,
-        name: str = "ExponentialMovingAverage",
+        self, decay: Any, num_updates: Any = None, zero_debias: bool = False, name: str = "ExponentialMovingAverage"
     ) -> None:
         self._decay = decay
         self._num_updates = num_updates

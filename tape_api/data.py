@@ -29,13 +29,7 @@ from engine.core.nest import Structure
 from engine.core.tape import active, paused
 from engine.core.trace import Symbol
 from engine.core.value import Value
-from engine.runtime.errors import (
-    InternalError,
-    InvalidArgumentError,
-    OpError,
-    OutOfRangeError,
-    of_users_function,
-)
+from engine.runtime.errors import InternalError, InvalidArgumentError, OpError, OutOfRangeError, of_users_function
 from engine.runtime.faces import Shown
 from tape_api import data_experimental as experimental
 from tape_api import random

@@ -203,8 +203,4 @@ class StaticVocabularyTable(_Lookup):
         self._table = Table(entries, None, buckets)
 
 
-__all__ = [
-    "KeyValueTensorInitializer",
-    "StaticHashTable",
-    "StaticVocabularyTable",
-]
+__all__ = ["KeyValueTensorInitializer", "StaticHashTable", "StaticVocabularyTable"]

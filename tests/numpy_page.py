@@ -59,11 +59,7 @@ def lines() -> Iterator[str]:
     yield f"{len({*map(_name, recorded)} | set(of_numpy))} functions are differentiable, all orders, both modes:"
     yield ""
     yield from _listed([*map(_name, recorded), *of_numpy])
-    yield from (
-        "",
-        "These carry no derivative; eager tensors get NumPy's result, a tensor under a tape:",
-        "",
-    )
+    yield from ("", "These carry no derivative; eager tensors get NumPy's result, a tensor under a tape:", "")
     unlike = [*functions.UNDERIVED, *protocol._INSPECTING, *protocol._OF_SHAPES]
     yield from _listed([*map(_name, unlike), *flat])
     yield from ("", "Attributes and methods of tensors, where they are on:", "")

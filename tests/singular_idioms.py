@@ -185,7 +185,7 @@ TAKEN = table(
     tf.linalg.diag_part(tf.reshape(tf.sqrt(tf.tile(x, [2])), [2, 2]))[1:] | tf.sqrt(x[1:])
     tf.reduce_sum(tf.linalg.band_part(tf.sqrt(tf.gather(x, [[1, 1], [0, 1]])), 0, -1)) | 3.0 * tf.sqrt(x[1])
     tf.nn.max_pool2d(tf.reshape(tf.sqrt(x), [1, 1, 2, 1]), [1, 2], 1, "VALID") | tf.sqrt(x[1])
-    """,
+    """
 )
 """The first element is left behind."""
 THREE_ELEMENTS = table(
@@ -219,7 +219,7 @@ CHOSEN = table(
 USED_ELSEWHERE = table(
     """
     tf.where(x > 0, tf.sqrt(x), tf.zeros_like(x)) + tf.sin(x) | tf.sqrt(x + np.array([1.0, 0.0])) * KEEP + tf.sin(x)
-    """,
+    """
 )
 
 COMPUTED = [*ELEMENTWISE, *THROUGH_MOVES]

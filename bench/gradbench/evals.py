@@ -190,14 +190,8 @@ def _first(result: Any, given: Input) -> float:
 
 WAYS = ("ff", "fr", "rf", "rr")
 EVALS: dict[str, dict[str, Evaluation]] = {
-    "hello": {
-        "square": Evaluation(_hello("value"), _plain),
-        "double": Evaluation(_hello("gradient"), _plain),
-    },
-    "gmm": {
-        "objective": Evaluation(_gmm("value"), _plain),
-        "jacobian": Evaluation(_gmm("gradient"), _gmm_gradient),
-    },
+    "hello": {"square": Evaluation(_hello("value"), _plain), "double": Evaluation(_hello("gradient"), _plain)},
+    "gmm": {"objective": Evaluation(_gmm("value"), _plain), "jacobian": Evaluation(_gmm("gradient"), _gmm_gradient)},
     "ba": {
         "objective": Evaluation(_bundle("value"), _bundle_errors),
         "jacobian": Evaluation(_bundle("csr"), _bundle_jacobian),
@@ -206,10 +200,7 @@ EVALS: dict[str, dict[str, Evaluation]] = {
         "objective": Evaluation(_hand("value"), lambda result, _: result.ravel().tolist()),
         "jacobian": Evaluation(_hand("rows"), _hand_jacobian),
     },
-    "lstm": {
-        "objective": Evaluation(_lstm("value"), _plain),
-        "jacobian": Evaluation(_lstm("gradient"), _flat),
-    },
+    "lstm": {"objective": Evaluation(_lstm("value"), _plain), "jacobian": Evaluation(_lstm("gradient"), _flat)},
     "det": {"primal": Evaluation(_det("value"), _plain), "gradient": Evaluation(_det("gradient"), _flat)},
     "llsq": {
         "primal": Evaluation(_one("value", objectives.llsq, "x", "n"), _plain),
@@ -223,10 +214,7 @@ EVALS: dict[str, dict[str, Evaluation]] = {
         "primal": Evaluation(_one("value", objectives.ode, "x", "s"), _plain),
         "gradient": Evaluation(_one("gradient", lambda tf, x, s: objectives.ode(tf, x, s)[-1], "x", "s"), _plain),
     },
-    "kmeans": {
-        "cost": Evaluation(_kmeans("value"), _plain),
-        "dir": Evaluation(_kmeans("newton"), _plain),
-    },
+    "kmeans": {"cost": Evaluation(_kmeans("value"), _plain), "dir": Evaluation(_kmeans("newton"), _plain)},
     "saddle": {ways: Evaluation(_nested(nested.saddle, "start", ways), _plain) for ways in WAYS},
     "particle": {ways: Evaluation(_nested(nested.particle, "w", ways), _first) for ways in WAYS},
 }

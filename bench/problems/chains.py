@@ -15,12 +15,7 @@ def chain(tf: Any, x: Any, length: int) -> np.ndarray:
     return x
 
 
-_LINKS = (
-    lambda tf, x: tf.sin(x),
-    lambda tf, x: x * 1.25,
-    lambda tf, x: tf.tanh(x),
-    lambda tf, x: x + 0.5,
-)
+_LINKS = (lambda tf, x: tf.sin(x), lambda tf, x: x * 1.25, lambda tf, x: tf.tanh(x), lambda tf, x: x + 0.5)
 
 
 def chain_gradient(x: Any, length: int) -> np.ndarray:

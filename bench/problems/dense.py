@@ -117,11 +117,7 @@ def _recurrent_inputs(size: Size, rng: np.random.Generator) -> Values:
 
 
 RECURRENT = Problem(
-    group="dense",
-    function=recurrent,
-    inputs=_recurrent_inputs,
-    expected=recurrent_jacobian,
-    quick=((16, 100),),
+    group="dense", function=recurrent, inputs=_recurrent_inputs, expected=recurrent_jacobian, quick=((16, 100),)
 )
 
 # ---- reductions ------------------------------------------------------------------------------------------------------

@@ -141,11 +141,7 @@ def _surface_inputs(size: Size, rng: np.random.Generator) -> Values:
 
 
 MINIMAL_SURFACE = field_problem(
-    function=minimal_surface,
-    inputs=_surface_inputs,
-    expected=minimal_surface_gradient,
-    quick=((16,),),
-    full=((200,),),
+    function=minimal_surface, inputs=_surface_inputs, expected=minimal_surface_gradient, quick=((16,),), full=((200,),)
 )
 
 # ---- a flame front ---------------------------------------------------------------------------------------------------

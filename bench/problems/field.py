@@ -99,11 +99,7 @@ def _molecule_inputs(size: Size, rng: np.random.Generator) -> Values:
 
 
 MOLECULE = field_problem(
-    function=molecule,
-    inputs=_molecule_inputs,
-    expected=molecule_gradient,
-    quick=((20,),),
-    full=((200,),),
+    function=molecule, inputs=_molecule_inputs, expected=molecule_gradient, quick=((20,),), full=((200,),)
 )
 
 # ---- attention -------------------------------------------------------------------------------------------------------
@@ -363,9 +359,5 @@ def _hanging_inputs(size: Size, rng: np.random.Generator) -> Values:
 
 
 HANGING_CHAIN = field_problem(
-    function=hanging_chain,
-    inputs=_hanging_inputs,
-    expected=hanging_chain_gradient,
-    quick=((50,),),
-    full=((5000,),),
+    function=hanging_chain, inputs=_hanging_inputs, expected=hanging_chain_gradient, quick=((50,),), full=((5000,),)
 )

@@ -81,12 +81,7 @@ def _lstm_inputs(size: Size, rng: np.random.Generator) -> Values:
 
 
 LSTM = field_problem(
-    function=lstm,
-    inputs=_lstm_inputs,
-    expected=lstm_gradient,
-    sources=4,
-    quick=((10, 8, 8),),
-    full=((60, 14, 64),),
+    function=lstm, inputs=_lstm_inputs, expected=lstm_gradient, sources=4, quick=((10, 8, 8),), full=((60, 14, 64),)
 )
 
 # ---- gated recurrent units, many sequences at once -------------------------------------------------------------------
@@ -136,12 +131,7 @@ def _gru_inputs(size: Size, rng: np.random.Generator) -> Values:
 
 
 GRU = field_problem(
-    function=gru,
-    inputs=_gru_inputs,
-    expected=gru_gradient,
-    sources=4,
-    quick=((8, 4, 6, 8),),
-    full=((30, 64, 32, 64),),
+    function=gru, inputs=_gru_inputs, expected=gru_gradient, sources=4, quick=((8, 4, 6, 8),), full=((30, 64, 32, 64),)
 )
 
 # ---- convolutions ----------------------------------------------------------------------------------------------------

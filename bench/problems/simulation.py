@@ -146,11 +146,7 @@ def _particle_inputs(size: Size, rng: np.random.Generator) -> Values:
 
 
 PARTICLE = field_problem(
-    function=particle,
-    inputs=_particle_inputs,
-    expected=particle_gradient,
-    quick=((2,),),
-    full=((100,),),
+    function=particle, inputs=_particle_inputs, expected=particle_gradient, quick=((2,),), full=((100,),)
 )
 
 # ---- bodies that attract each other ----------------------------------------------------------------------------------
@@ -245,13 +241,7 @@ def _robot_inputs(size: Size, rng: np.random.Generator) -> Values:
     return rng.normal(size=(*size, 1, 1)), AROUND, links
 
 
-ROBOT = field_problem(
-    function=robot,
-    inputs=_robot_inputs,
-    expected=robot_jacobian,
-    quick=((7,),),
-    full=((60,),),
-)
+ROBOT = field_problem(function=robot, inputs=_robot_inputs, expected=robot_jacobian, quick=((7,),), full=((60,),))
 
 # ---- the price of an option ------------------------------------------------------------------------------------------
 

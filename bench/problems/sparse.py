@@ -84,10 +84,7 @@ def brusselator(tf: Any, state: Any, forcing: Any) -> Operand:
     u, v = tf.unstack(state, axis=2)
     uuv = u * u * v
     return tf.stack(
-        [
-            DIFFUSION * _laplacian(tf, u) + uuv - 4.4 * u + 1.0 + forcing,
-            DIFFUSION * _laplacian(tf, v) - uuv + 3.4 * u,
-        ],
+        [DIFFUSION * _laplacian(tf, u) + uuv - 4.4 * u + 1.0 + forcing, DIFFUSION * _laplacian(tf, v) - uuv + 3.4 * u],
         axis=2,
     )
 

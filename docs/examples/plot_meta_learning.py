@@ -59,12 +59,7 @@ train = tf.train.AdamOptimizer(3e-3).minimize(outer)
 def draw(count):
     height, shift = rng.uniform(0.5, 2.0, (count, 1, 1)), rng.uniform(0.0, np.pi, (count, 1, 1))
     near, far = rng.uniform(-3.0, 3.0, (2, count, points, 1))
-    return {
-        near_x: near,
-        near_y: height * np.sin(near + shift),
-        far_x: far,
-        far_y: height * np.sin(far + shift),
-    }
+    return {near_x: near, near_y: height * np.sin(near + shift), far_x: far, far_y: height * np.sin(far + shift)}
 
 
 with tf.Session() as session:

@@ -14,16 +14,7 @@ import numpy as np
 from dualgrad.data import choosing, combining, computing, sources
 from dualgrad.data.declared import declared, padding, shapes_to_fill, spread, yielded
 from dualgrad.data.stage import INFINITE, UNKNOWN, Stage
-from dualgrad.data.structure import (
-    DatasetLeaf,
-    avals,
-    batched,
-    flat,
-    mapped,
-    of_arrays,
-    packed,
-    width,
-)
+from dualgrad.data.structure import DatasetLeaf, avals, batched, flat, mapped, of_arrays, packed, width
 from engine.core.aval import Aval
 from engine.core.dtypes import as_dtype, int64
 from engine.core.operands import Operand

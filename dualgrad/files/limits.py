@@ -19,13 +19,7 @@ from engine.runtime.errors import DataLossError, NotFoundError, ResourceExhauste
 VARIABLE = "DUALGRAD_READ_LIMIT"
 _LEAST = 1 << 28
 _RATIO = 100
-_PASSED_ON = (
-    NotFoundError,
-    UnimplementedError,
-    ResourceExhaustedError,
-    FileNotFoundError,
-    PermissionError,
-)
+_PASSED_ON = (NotFoundError, UnimplementedError, ResourceExhaustedError, FileNotFoundError, PermissionError)
 
 
 def most_bytes(path: Any) -> int:

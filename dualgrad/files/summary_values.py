@@ -198,10 +198,7 @@ def sounds(tag: str, batch: Any, rate: float, most: int) -> list[SummaryValue]:
 
 def metadata(plugin: str, description: str | None = None) -> SummaryMetadata:
     """Which plugin of TensorBoard shows a tensor."""
-    return SummaryMetadata(
-        plugin_data=PluginData(plugin_name=plugin),
-        summary_description=description or "",
-    )
+    return SummaryMetadata(plugin_data=PluginData(plugin_name=plugin), summary_description=description or "")
 
 
 def tensor_value(tag: str, array: Any, about: SummaryMetadata | None = None) -> SummaryValue:

@@ -82,11 +82,7 @@ def split(data: tuple[Any, Any, Any], part: float) -> tuple[tuple[Any, Any, Any]
 
 
 def batches(
-    x: Any,
-    y: Any,
-    batch_size: int,
-    order_of: Callable[[int], Any] | None = None,
-    sample_weight: Any = None,
+    x: Any, y: Any, batch_size: int, order_of: Callable[[int], Any] | None = None, sample_weight: Any = None
 ) -> Iterator[Any]:
     """The rows of arrays in batches; an iterable of batches as it is.
 

@@ -16,11 +16,7 @@ from engine.core.value import dtype_of
 from engine.runtime.errors import InvalidArgumentError
 
 _DTYPES = (int8, int16, int32, int64, uint8, uint16, string)
-_HOW = {
-    "union": lambda x, y: x | y,
-    "intersection": lambda x, y: x & y,
-    "difference": lambda x, y: x - y,
-}
+_HOW = {"union": lambda x, y: x | y, "intersection": lambda x, y: x & y, "difference": lambda x, y: x - y}
 _no_batch = refused("sets have no common size; use one call for all of them")
 
 

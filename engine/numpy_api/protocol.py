@@ -40,29 +40,9 @@ from engine.core.value import Value
 from engine.core.variable import Variable, tracked_value
 from engine.numpy_api import manners
 from engine.numpy_api.array_results import ArrayTensor, called
-from engine.numpy_api.functions import (
-    RECORDED,
-    UNDERIVED,
-    NotTaken,
-    Row,
-    as_asked,
-    dims_of,
-    not_taken_if,
-    rank_of,
-)
+from engine.numpy_api.functions import RECORDED, UNDERIVED, NotTaken, Row, as_asked, dims_of, not_taken_if, rank_of
 from engine.numpy_api.promotion import complex_dtype, promoted
-from engine.ops import (
-    arithmetic,
-    compare,
-    complexes,
-    einsum,
-    explog,
-    joining,
-    linalg,
-    reduce,
-    slicing,
-    trig,
-)
+from engine.ops import arithmetic, compare, complexes, einsum, explog, joining, linalg, reduce, slicing, trig
 from engine.ops.creation import ones_like
 from engine.ops.lift import as_operand, conversion
 from engine.ops.shape import broadcast_to, identity, stop_gradient

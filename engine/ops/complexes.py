@@ -55,14 +55,8 @@ complex_op = general(
     "complex_op",
     _complex_kernel,
     _parts_abstract,
-    vjp=(
-        lambda ct, out, x, y: sum_to_like(real_op(ct), x),
-        lambda ct, out, x, y: sum_to_like(imag_op(ct), y),
-    ),
-    jvp=(
-        lambda t, out, x, y: complex_op(t, zeros_like(y)),
-        lambda t, out, x, y: complex_op(zeros_like(x), t),
-    ),
+    vjp=(lambda ct, out, x, y: sum_to_like(real_op(ct), x), lambda ct, out, x, y: sum_to_like(imag_op(ct), y)),
+    jvp=(lambda t, out, x, y: complex_op(t, zeros_like(y)), lambda t, out, x, y: complex_op(zeros_like(x), t)),
     batch=elementwise_rule,
     type="Complex",
     args=("real", "imag"),

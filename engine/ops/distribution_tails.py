@@ -77,13 +77,7 @@ def _folded_tail(sign: int, kernel: Callable[..., Any], rest: Callable[..., Any]
         return np.where((sign > 0) & (x < 1e-8), small, apart)
 
     doc = f"The probability of a standard normal variable {'within' if sign > 0 else 'beyond'} `x` of `c`."
-    tail = real_elementwise(
-        name,
-        typed_kernel(kernel),
-        tuple(slopes(0).values()),
-        args=("c", "x"),
-        doc=doc,
-    )
+    tail = real_elementwise(name, typed_kernel(kernel), tuple(slopes(0).values()), args=("c", "x"), doc=doc)
     return tail, log_of_tail(f"log_{name}", tail, rest, "The logarithm of that.", slopes(1), far)
 
 

@@ -22,16 +22,7 @@ from engine.ops.explog import exp, expm1, log
 from engine.ops.nn import softplus_kernel
 from engine.ops.ratio_distributions import stdtr
 from engine.ops.scipy_special import betaincc, betaln, erfcx, log_of_power, log_of_power1p, share
-from engine.ops.special import (
-    bessel_i0e,
-    bessel_i1e,
-    betainc,
-    digamma,
-    erf,
-    igamma,
-    igammac,
-    typed_kernel,
-)
+from engine.ops.special import bessel_i0e, bessel_i1e, betainc, digamma, erf, igamma, igammac, typed_kernel
 from engine.ops.trig import tanh
 from engine.runtime import elementary
 from engine.runtime.errors import UnimplementedError
@@ -50,10 +41,7 @@ product = real_elementwise(
 log1p_power = real_elementwise(
     "log1p_power",
     lambda x, c: softplus_kernel(c * elementary.log(x)),
-    (
-        lambda out, x, c: c * exp(log_of_power(c - 1, x) - out),
-        lambda out, x, c: log_of_power(exp(c * log(x) - out), x),
-    ),
+    (lambda out, x, c: c * exp(log_of_power(c - 1, x) - out), lambda out, x, c: log_of_power(exp(c * log(x) - out), x)),
     args=("x", "c"),
     doc="``log(1 + x ** c)`` of numbers that are not negative, without overflow.",
 )

@@ -118,13 +118,7 @@ sqrtm_op = _of_matrices(
     lambda t, out, x: sylvester_op(out, out, t),
     "Principal square root of square matrices.",
 )
-logm_op = _of_matrices(
-    "logm",
-    _logarithm,
-    _logm_vjp,
-    _logm_jvp,
-    "Principal logarithm of square matrices.",
-)
+logm_op = _of_matrices("logm", _logarithm, _logm_vjp, _logm_jvp, "Principal logarithm of square matrices.")
 
 
 @operands("input")

@@ -25,14 +25,7 @@ from engine.core.structural import all_beyond, conj, like_abstract, like_batch, 
 from engine.core.sums import add_over
 from engine.core.value import shape_of
 from engine.ops.arithmetic import add
-from engine.ops.axis_args import (
-    Axes,
-    count_reduced,
-    kept_shape,
-    negative_axes,
-    reduced_shape,
-    reduction_axes,
-)
+from engine.ops.axis_args import Axes, count_reduced, kept_shape, negative_axes, reduced_shape, reduction_axes
 from engine.ops.compare import cast, not_equal
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.scan import cumprod_op

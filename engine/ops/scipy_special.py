@@ -91,10 +91,7 @@ logit = _function("logit", lambda out, p: 1 / (p * (1 - p)), args="p", doc="``lo
 exponential_moment = real_elementwise(
     "exponential_moment",
     typed_kernel(lambda x, c, *, k: elementary.pow(x, k + 1) * _hyp1f1(k + 1, k + 2, c * x) / (k + 1)),
-    (
-        lambda out, x, c, *, k: x ** float(k) * exp(c * x),
-        lambda out, x, c, *, k: exponential_moment(x, c, k=k + 1),
-    ),
+    (lambda out, x, c, *, k: x ** float(k) * exp(c * x), lambda out, x, c, *, k: exponential_moment(x, c, k=k + 1)),
     args=("x", "c"),
     doc="The integral of ``s ** k * exp(c * s)`` from 0 to x.",
 )
@@ -253,11 +250,7 @@ erfcx_slope, erfcx_curve = slopes_within(
     lambda x: scipy.special.erfcx(x),
     module=__name__,
 )
-erfcx = _function(
-    "erfcx",
-    lambda out, x: erfcx_slope(out, x),
-    doc="``exp(x ** 2) * erfc(x)``.",
-)
+erfcx = _function("erfcx", lambda out, x: erfcx_slope(out, x), doc="``exp(x ** 2) * erfc(x)``.")
 erfi = _function("erfi", lambda out, x: 2 / math.sqrt(math.pi) * exp(square(x)), doc="``-1j * erf(1j * x)``.")
 inverse_mills = real_elementwise(
     "inverse_mills",
@@ -481,10 +474,7 @@ riemann_zeta_by_order = real_elementwise(
 )
 zetac = _function("zetac", lambda out, x: riemann_zeta_by_order(x, times=1), doc="Riemann's zeta function minus 1.")
 riemann_zeta = _function(
-    "riemann_zeta",
-    lambda out, x: riemann_zeta_by_order(x, times=1),
-    scipy_name="zeta",
-    doc="Riemann's zeta function.",
+    "riemann_zeta", lambda out, x: riemann_zeta_by_order(x, times=1), scipy_name="zeta", doc="Riemann's zeta function."
 )
 gammaincinv = _function(
     "gammaincinv",
@@ -652,12 +642,7 @@ def _whole(n: Any) -> Any:
 
 
 def _integral(name: str, function: str, which: int, slope: Callable[..., Any], doc: str) -> Op:
-    return real_elementwise(
-        name,
-        typed_kernel(lambda x: getattr(scipy.special, function)(x)[which]),
-        (slope,),
-        doc=doc,
-    )
+    return real_elementwise(name, typed_kernel(lambda x: getattr(scipy.special, function)(x)[which]), (slope,), doc=doc)
 
 
 def _over_x(y: Any, x: Any, sign: int) -> Operand:

@@ -102,10 +102,7 @@ def in_double(op: Callable[..., Any], partial: Callable[..., Any], of_value: boo
 # ---- error functions, normal distribution ----------------------------------------------------------------------------
 
 erf = real_elementwise(
-    "erf",
-    scipy_kernel("erf"),
-    (lambda out, x: 2 / math.sqrt(math.pi) * exp(-square(x)),),
-    doc="Error function.",
+    "erf", scipy_kernel("erf"), (lambda out, x: 2 / math.sqrt(math.pi) * exp(-square(x)),), doc="Error function."
 )
 erfc = real_elementwise(
     "erfc",
@@ -296,10 +293,7 @@ def no_derivative(name: str, argument: str) -> Callable[..., Operand]:
 zeta_grad_x = real_elementwise(
     "zeta_grad_x",
     typed_kernel(parameter_kernels.zeta_by_order),
-    (
-        no_second_derivative("zeta", "`x`", "`q`"),
-        lambda out, x, q: -zeta(x + 1, q) - x * zeta_grad_x(x + 1, q),
-    ),
+    (no_second_derivative("zeta", "`x`", "`q`"), lambda out, x, q: -zeta(x + 1, q) - x * zeta_grad_x(x + 1, q)),
     args=("x", "q"),
     doc="Derivative of `zeta` in `x`.",
 )
@@ -326,10 +320,7 @@ def _gamma_density_dx(out: Any, a: Any, x: Any) -> Operand:
 gamma_density = real_elementwise(
     "gamma_density",
     typed_kernel(tail_kernels.gamma_density),
-    (
-        lambda out, a, x: scale(out, log(x) - digamma(a)),
-        lambda out, a, x: _gamma_density_dx(out, a, x),
-    ),
+    (lambda out, a, x: scale(out, log(x) - digamma(a)), lambda out, a, x: _gamma_density_dx(out, a, x)),
     args=("a", "x"),
     doc="Derivative of `igamma` in x: ``x ** (a - 1) * exp(-x) / gamma(a)`` (DLMF 8.8.13).",
 )

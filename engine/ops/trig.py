@@ -91,10 +91,7 @@ angle_slope = real_elementwise(
 atan2 = real_elementwise(
     "atan2",
     elementary.arctan2,
-    (
-        lambda out, y, x: angle_slope(y, x),
-        lambda out, y, x: -angle_slope(x, y),
-    ),
+    (lambda out, y, x: angle_slope(y, x), lambda out, y, x: -angle_slope(x, y)),
     args=("y", "x"),
     doc="Angle of the point (x, y), radians; the derivative at the origin is NaN.",
 )

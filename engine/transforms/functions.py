@@ -19,16 +19,7 @@ from typing import Any
 import numpy as np
 
 import engine.numpy_api.operators  # noqa: F401  (functions use Python's operators on values)
-from engine.core.batching import (
-    Batched,
-    batch_level,
-    levels_of,
-    levels_opened,
-    lowered,
-    open_levels,
-    raised,
-    unbatch,
-)
+from engine.core.batching import Batched, batch_level, levels_of, levels_opened, lowered, open_levels, raised, unbatch
 from engine.core.detach import tell_left
 from engine.core.eager import EagerTensor
 from engine.core.structural import conj

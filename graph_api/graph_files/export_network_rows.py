@@ -26,16 +26,9 @@ def _moves(s: Source) -> dict[str, Any] | None:
     windows = s.node.params["windows"]
     if s.node.params.get("stack") or len(windows.strides) != 2:
         return None
-    moves: dict[str, Any] = {
-        "strides": [1, *windows.strides, 1],
-        "data_format": "NHWC",
-        "padding": windows.padding,
-    }
+    moves: dict[str, Any] = {"strides": [1, *windows.strides, 1], "data_format": "NHWC", "padding": windows.padding}
     if not isinstance(windows.padding, str):
-        moves |= {
-            "padding": "EXPLICIT",
-            "explicit_paddings": [0, 0, *[n for e in windows.padding for n in e], 0, 0],
-        }
+        moves |= {"padding": "EXPLICIT", "explicit_paddings": [0, 0, *[n for e in windows.padding for n in e], 0, 0]}
     return {**moves, "dilations": [1, *windows.dilations, 1]}
 
 

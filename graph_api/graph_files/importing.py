@@ -11,14 +11,7 @@ from dualgrad.files.tensors import dtype_name, numpy_dtype
 from engine.core.operands import Operation
 from engine.runtime.errors import DataLossError, InvalidArgumentError, UnimplementedError
 from graph_api.convert import convert_to_tensor
-from graph_api.graph_files import (  # noqa: F401  (they fill the table)
-    array_rows,
-    arrays_in_loops,
-    elementwise_rows,
-    function_rows,
-    network_rows,
-    state_rows,
-)
+from graph_api.graph_files import array_rows, arrays_in_loops, elementwise_rows, function_rows, network_rows, state_rows  # noqa: F401  (they fill the table)
 from graph_api.graph_files.bodies import Body
 from graph_api.graph_files.definition import Definition, Ref, of_function, split_input
 from graph_api.graph_files.outputs import output_names

@@ -307,9 +307,7 @@ def simple_save(
     ...     print(sess.run(out, {"x:0": 2.0}))
     6.0
     """
-    signatures = {
-        SignatureConstants.DEFAULT_SERVING_SIGNATURE_DEF_KEY: predict_signature_def(inputs, outputs),
-    }
+    signatures = {SignatureConstants.DEFAULT_SERVING_SIGNATURE_DEF_KEY: predict_signature_def(inputs, outputs)}
     builder = SavedModelBuilder(export_dir)
     builder.add_meta_graph_and_variables(session, [TagConstants.SERVING], signatures, main_op=legacy_init_op)
     builder.save()

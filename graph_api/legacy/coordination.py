@@ -146,8 +146,4 @@ def start_queue_runners(
     return [t for runner in runners for t in runner.create_threads(sess, coord, daemon=daemon, start=start)]
 
 
-__all__ = [
-    "QueueRunner",
-    "add_queue_runner",
-    "start_queue_runners",
-]
+__all__ = ["QueueRunner", "add_queue_runner", "start_queue_runners"]

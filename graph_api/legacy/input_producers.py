@@ -243,14 +243,7 @@ def slice_input_producer(
 
 
 def _batched(
-    tensors: Any,
-    many: bool,
-    shapes: Any,
-    threads: int,
-    make: Any,
-    size: Any,
-    smaller: bool,
-    name: str,
+    tensors: Any, many: bool, shapes: Any, threads: int, make: Any, size: Any, smaller: bool, name: str
 ) -> Any:
     """Tensors that a queue collects: lists, dicts and single ones."""
     is_dict, single = isinstance(tensors, dict), not isinstance(tensors, (dict, list, tuple))

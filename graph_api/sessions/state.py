@@ -158,11 +158,7 @@ class State:
         deque(map(self._aside.pop, renewed, repeat(None)), 0)
 
     def assign(
-        self,
-        assigned: Sequence[Assignment],
-        results: Sequence[Any],
-        updates: Sequence[Update],
-        arguments: list[Any],
+        self, assigned: Sequence[Assignment], results: Sequence[Any], updates: Sequence[Update], arguments: list[Any]
     ) -> None:
         """Store new values, of memory of their own: all of them, or none if one does not fit.
 

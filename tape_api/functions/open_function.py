@@ -103,10 +103,7 @@ class OpenFunction:
 
     def specs(self) -> Any:
         """The structure of its results, as `TensorSpec`."""
-        return nest.map_structure(
-            lambda x: TensorSpec(x.shape, x.dtype) if isinstance(x, Value) else x,
-            self.outputs,
-        )
+        return nest.map_structure(lambda x: TensorSpec(x.shape, x.dtype) if isinstance(x, Value) else x, self.outputs)
 
     def __call__(self, arguments: Sequence[EagerTensor]) -> Any:
         """Run it for some arguments; an error changes nothing."""

@@ -147,7 +147,7 @@ def test_a_run_writes_what_it_measured(measured: tuple[subprocess.CompletedProce
     assert [r.size for r in sums] == ["10", "20"] and all(len(r.blocks) == 2 for r in sums)
     assert all(0 < r.extra["cpu_share"] <= 1 for r in sums)
     assert set(run.calibration) == {
-        *("copy_bytes_per_s", "gemm_float64_flops_per_s", "gemm_float32_flops_per_s", "call_seconds"),
+        *("copy_bytes_per_s", "gemm_float64_flops_per_s", "gemm_float32_flops_per_s", "call_seconds")
     }
 
 

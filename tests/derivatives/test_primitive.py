@@ -36,10 +36,7 @@ def solve_back(ct: Any, out: Any, a: Any, b: Any) -> Any:
 
 
 solve = tf.primitive(
-    scipy.linalg.solve,
-    solve_back,
-    lambda t, out, a, b: solve(a, t[1] - np.matmul(t[0], out)),
-    shape=lambda a, b: b,
+    scipy.linalg.solve, solve_back, lambda t, out, a, b: solve(a, t[1] - np.matmul(t[0], out)), shape=lambda a, b: b
 )
 
 gamma_forward = tf.primitive(scipy.special.gamma, jvp=lambda t, out, x: t[0] * out * tf.math.digamma(x))
@@ -50,10 +47,7 @@ ROWS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "elementwise": (gamma, lambda x: tf.exp(tf.math.lgamma(x))),
     "broadcast": (lambda x: hypot(x[0], x), lambda x: tf.sqrt(x[0] ** 2 + x**2)),
     "linear": (lambda x: fixed(x) ** 2, lambda x: np.linalg.solve(MATRIX, x) ** 2),
-    "of two": (
-        lambda x: solve(MATRIX + tf.linalg.diag(x), x),
-        lambda x: np.linalg.solve(MATRIX + np.diag(x), x),
-    ),
+    "of two": (lambda x: solve(MATRIX + tf.linalg.diag(x), x), lambda x: np.linalg.solve(MATRIX + np.diag(x), x)),
     "elementwise by its jvp": (gamma_forward, lambda x: tf.exp(tf.math.lgamma(x))),
     "broadcast by its jvp": (lambda x: hypot_forward(x[0], x), lambda x: tf.sqrt(x[0] ** 2 + x**2)),
 }
@@ -159,9 +153,7 @@ def test_a_jvp_that_is_not_linear_has_no_transpose() -> None:
 
 def test_a_jvp_that_needs_its_own_transpose_says_so() -> None:
     solve_forward = tf.primitive(
-        scipy.linalg.solve,
-        jvp=lambda t, out, a, b: solve_forward(a, t[1] - np.matmul(t[0], out)),
-        shape=lambda a, b: b,
+        scipy.linalg.solve, jvp=lambda t, out, a, b: solve_forward(a, t[1] - np.matmul(t[0], out)), shape=lambda a, b: b
     )
     with pytest.raises(UnimplementedError, match=r"solve: .*tf\.primitive\(fn, vjp, jvp\)"):
         tf.for_scipy(lambda x: tf.reduce_sum(solve_forward(MATRIX, x)), X).jac(X)
@@ -180,11 +172,7 @@ def test_a_jvp_of_which_some_arguments_carry_nothing() -> None:
     ("vjp", "error", "message"),
     [
         (lambda ct, out, x: (ct, ct), ValueError, "tan: its vjp returned 2 cotangents, expected one for each of 1"),
-        (
-            lambda ct, out, x: ct[:2],
-            ShapeError,
-            r"for argument 0, returned shape \(2,\), expected \(3,\)",
-        ),
+        (lambda ct, out, x: ct[:2], ShapeError, r"for argument 0, returned shape \(2,\), expected \(3,\)"),
         (lambda ct, out, x: tf.cast(ct, tf.float32), DTypeError, "returned dtype float32, expected float64"),
     ],
 )

@@ -34,11 +34,7 @@ AT = np.array([4, 0, 4, 2])
 LEGAL: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = {
     "gather": (lambda x, i: gather.gather(x, i), (X, AT), (X, np.array([1, 6, 0, 2]))),
     "gather int32": (lambda x, i: gather.gather(x, i, axis=1), (X, np.int32([2, 1])), (X, np.int32([2, -1]))),
-    "gather batched": (
-        lambda x, i: gather.gather(x, i, batch_dims=1),
-        (X, np.arange(6) % 3),
-        (X, np.arange(6)),
-    ),
+    "gather batched": (lambda x, i: gather.gather(x, i, batch_dims=1), (X, np.arange(6) % 3), (X, np.arange(6))),
     # each entry is in range of all elements, but not of its axis
     "gather_nd": (
         lambda x, i: scatter.gather_nd(x, i),

@@ -79,14 +79,7 @@ PROGRAMS: dict[str, Program] = {
                 ("i", "v"),
                 "tf.while_loop(lambda i, a: i < 3, {b0}, [0, {0}])",
                 ("x",),
-                (
-                    Body(
-                        ("i", "a"),
-                        (),
-                        "[{0} + 1, {1} * 0.5 + tf.reduce_sum(tf.identity({2}))]",
-                        ("i", "a", "x"),
-                    ),
-                ),
+                (Body(("i", "a"), (), "[{0} + 1, {1} * 0.5 + tf.reduce_sum(tf.identity({2}))]", ("i", "a", "x")),),
             ),
         ),
         ("v",),
@@ -130,16 +123,10 @@ PROGRAMS: dict[str, Program] = {
         ("jacobian", "csr"),
     ),
     "a complex number times a real one": Program(
-        (Leaf("x", "source", np.array(1 + 0j)),),
-        (Instruction(("v",), "{0} * 2.0", ("x",)),),
-        ("v",),
-        ("x",),
+        (Leaf("x", "source", np.array(1 + 0j)),), (Instruction(("v",), "{0} * 2.0", ("x",)),), ("v",), ("x",)
     ),
     "the square of one element": Program(
-        (Leaf("x", "source", np.array([0.8], "float32")),),
-        (Instruction(("v",), "{0} ** 2", ("x",)),),
-        ("v",),
-        ("x",),
+        (Leaf("x", "source", np.array([0.8], "float32")),), (Instruction(("v",), "{0} ** 2", ("x",)),), ("v",), ("x",)
     ),
     "a sum over no axes of minus zero": Program(
         (Leaf("x", "source", np.array(-0.0)),),

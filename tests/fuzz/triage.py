@@ -75,10 +75,7 @@ def _raise(*_: Any) -> None:
 
 
 def examine(
-    seeds: Sequence[int],
-    only: str | None,
-    seconds: float,
-    noted: Callable[[Failure], None] = lambda _: None,
+    seeds: Sequence[int], only: str | None, seconds: float, noted: Callable[[Failure], None] = lambda _: None
 ) -> list[Failure]:
     """The failures among the programs of some seeds.
 

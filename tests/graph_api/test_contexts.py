@@ -413,14 +413,8 @@ NAMED: dict[str, tuple[Callable[[tf.Tensor], object], str]] = {
     "bias_add": (lambda x: tf.nn.bias_add(x, tf.ones([3])), "BiasAdd:0"),
     "one_hot": (lambda x: tf.one_hot([1], 3), "one_hot:0"),
     "zeros": (lambda x: tf.zeros([2]), "zeros:0"),
-    "batch_normalization": (
-        lambda x: tf.nn.batch_normalization(x, x[0], x[1], x[0], x[0], 1e-3),
-        "batchnorm/add_1:0",
-    ),
-    "sigmoid cross entropy": (
-        lambda x: tf.nn.sigmoid_cross_entropy_with_logits(labels=x, logits=x),
-        "logistic_loss:0",
-    ),
+    "batch_normalization": (lambda x: tf.nn.batch_normalization(x, x[0], x[1], x[0], x[0], 1e-3), "batchnorm/add_1:0"),
+    "sigmoid cross entropy": (lambda x: tf.nn.sigmoid_cross_entropy_with_logits(labels=x, logits=x), "logistic_loss:0"),
     "cross entropy": (
         lambda x: tf.nn.softmax_cross_entropy_with_logits_v2(labels=x, logits=x),
         "softmax_cross_entropy_with_logits/Reshape_2:0",

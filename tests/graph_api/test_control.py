@@ -51,9 +51,7 @@ def choice(tf: Any, x: Any, y: Any) -> Any:
     """One value is used several times inside a branch, and outside too."""
     z = x * y
     a, b = tf.cond(
-        tf.reduce_sum(x) > 0.0,
-        lambda: (tf.sin(z) * z + z * x, y),
-        lambda: (tf.exp(z) / (1.0 + z * z), tf.tanh(x) * y),
+        tf.reduce_sum(x) > 0.0, lambda: (tf.sin(z) * z + z * x, y), lambda: (tf.exp(z) / (1.0 + z * z), tf.tanh(x) * y)
     )
     return a * b + z
 

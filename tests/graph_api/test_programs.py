@@ -71,10 +71,7 @@ ERRORS: dict[str, tuple[type[BaseException], Callable[[Any], Any]]] = {
     "shapes of matmul": (ValueError, lambda tf: tf.matmul(tf.ones([2, 3]), tf.placeholder(tf.float32, [2, 3]))),
     "shapes of +": (ValueError, lambda tf: tf.ones([2, 3]) + tf.placeholder(tf.float32, [2, 4])),
     "size of reshape": (ValueError, lambda tf: tf.reshape(tf.placeholder(tf.float32, [2, 3]), [4])),
-    "no variables": (
-        ValueError,
-        lambda tf: tf.train.GradientDescentOptimizer(0.1).compute_gradients(tf.constant(1.0)),
-    ),
+    "no variables": (ValueError, lambda tf: tf.train.GradientDescentOptimizer(0.1).compute_gradients(tf.constant(1.0))),
     "no gradients": (ValueError, lambda tf: descent(tf).minimize(tf.constant(1.0))),
     "empty gradients": (ValueError, lambda tf: descent(tf).apply_gradients([])),
     "gate": (ValueError, lambda tf: descent(tf).compute_gradients(tf.constant(1.0), gate_gradients=7)),

@@ -395,12 +395,7 @@ def test_the_gradient_of_what_is_linear_in_a_placeholder_needs_no_feed(name: str
 def test_a_placeholder_whose_contents_matter_must_be_fed() -> None:
     p, unknown = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.float32, [None])
     v = tf.Variable([1.0, 1.0])
-    asked = [
-        tf.gradients(p * p, p)[0],
-        tf.gradients(2.0 * unknown, unknown)[0],
-        tf.zeros_like(tf.assign(v, p)),
-        p,
-    ]
+    asked = [tf.gradients(p * p, p)[0], tf.gradients(2.0 * unknown, unknown)[0], tf.zeros_like(tf.assign(v, p)), p]
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         for y in asked:

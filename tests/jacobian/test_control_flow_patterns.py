@@ -31,14 +31,8 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], int]] = {
     "foldr": (lambda x: tf.foldr(lambda s, r: s + r[::-1] * s, tf.reshape(x, [4, 3])), 12),
     "cond": (lambda x: tf.cond(x[0] > 0.0, lambda: x**2, lambda: tf.sin(x)), 12),
     "cond of other places": (lambda x: tf.cond(x[0] > 0.0, lambda: x**2, lambda: x[::-1]), 24),
-    "case": (
-        lambda x: tf.case([(x[0] > 0.5, lambda: x), (x[1] > 0.0, lambda: x[::-1])], default=lambda: x[0] + x),
-        34,
-    ),
-    "switch_case": (
-        lambda x: tf.switch_case(tf.cast(x[0] > 0.0, tf.int32), [lambda: x, lambda: tf.roll(x, 1, 0)]),
-        24,
-    ),
+    "case": (lambda x: tf.case([(x[0] > 0.5, lambda: x), (x[1] > 0.0, lambda: x[::-1])], default=lambda: x[0] + x), 34),
+    "switch_case": (lambda x: tf.switch_case(tf.cast(x[0] > 0.0, tf.int32), [lambda: x, lambda: tf.roll(x, 1, 0)]), 24),
     "while_loop of a count": (
         lambda x: tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, spread(y)), (0, x))[1],
         72,
@@ -57,14 +51,8 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], int]] = {
         )[0],
         12,
     ),
-    "a choice in each step": (
-        lambda x: tf.map_fn(lambda v: tf.cond(v > 0.0, lambda: v * x[0], lambda: v), x),
-        23,
-    ),
-    "a loop in a choice": (
-        lambda x: tf.cond(x[0] > 0.0, lambda: tf.scan(lambda s, v: s * v, x), lambda: x),
-        78,
-    ),
+    "a choice in each step": (lambda x: tf.map_fn(lambda v: tf.cond(v > 0.0, lambda: v * x[0], lambda: v), x), 23),
+    "a loop in a choice": (lambda x: tf.cond(x[0] > 0.0, lambda: tf.scan(lambda s, v: s * v, x), lambda: x), 78),
     "masks by a choice": (lambda x: tf.where(tf.cond(x[0] > 0.0, lambda: x > 0.5, lambda: x < 0.0), x, x[::-1]), 24),
 }
 

@@ -51,11 +51,7 @@ def test_what_callers_do_to_a_sparse_matrix_is_their_business(format: str) -> No
         u = graph_api.placeholder(graph_api.float64, [6])
         found = graph_api.jacobian(neighbors(graph_api, u), u, format=format)
         plan = on_tape(neighbors, full, method="jacobian_plan", format=format)
-        ways = [
-            lambda x: session.run(found, {u: x}),
-            lambda x: on_tape(neighbors, x, format=format)[0],
-            plan,
-        ]
+        ways = [lambda x: session.run(found, {u: x}), lambda x: on_tape(neighbors, x, format=format)[0], plan]
         for jacobian in ways:
             expected = jacobian(full).toarray()
             changed = jacobian(sparser)

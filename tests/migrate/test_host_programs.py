@@ -186,9 +186,7 @@ def test_what_is_fetched_and_fed_has_labels(converted: dict[str, tuple[Path, str
     assert "both = {\"loss\": 'loss', \"step\": 'step'}\n" in text
 
 
-def test_nothing_that_was_printed_stands_in_the_program(
-    converted: dict[str, tuple[Path, str, dict[str, Any]]],
-) -> None:
+def test_nothing_that_was_printed_stands_in_the_program(converted: dict[str, tuple[Path, str, dict[str, Any]]]) -> None:
     """A function that builds the graph and calls what runs it does not only build."""
     _, text, _ = converted["below"]
     assert "print(agent.act(row))\n" in text

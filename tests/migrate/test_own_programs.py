@@ -351,22 +351,14 @@ KEPT = {
         "tf.random.normal([sizes[0], sizes[1]]",
         "# transfer: as in the recorded run",
     ],
-    "datasets": [
-        "iterator = Iterator()",
-        "train_init()",
-        "step(*iterator.get_next())",
-        "iter(copy.deepcopy(dataset))",
-    ],
+    "datasets": ["iterator = Iterator()", "train_init()", "step(*iterator.get_next())", "iter(copy.deepcopy(dataset))"],
     "handles": [
         "step(train_handle.get_next())",
         "test_iterator.initializer()",
         "test_handle = test_iterator",
         'tf.data.Dataset.from_tensor_slices({"a": numbers})',
     ],
-    "speech": [
-        '*feed["targets"]',
-        "numpy_function(logged, ",
-    ],
+    "speech": ['*feed["targets"]', "numpy_function(logged, "],
     "sampled": [
         "nn.nce_loss(weights, biases, labels, embed",
         # with the seed that the graph chose: the table's has been the first

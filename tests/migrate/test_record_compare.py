@@ -387,11 +387,7 @@ def test_what_is_printed_is_compared(recorded: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"format": 2}, '"format" must be 1'),
-        ({"functions": [{"fetches": []}]}, "lacks 'name'"),
-    ],
+    ("change", "says"), [({"format": 2}, '"format" must be 1'), ({"functions": [{"fetches": []}]}, "lacks 'name'")]
 )
 def test_bad_maps_are_refused(
     recorded: Path, tmp_path: Path, change: dict[str, Any], says: str, capsys: pytest.CaptureFixture[str]

@@ -42,11 +42,7 @@ if __name__ == "__main__":
     with tf.Session() as sess:
         print(sess.run(g, {x: float(open("data.txt").read())}))
 """
-    assert output(tmp_path, text, "--flag", "value") == [
-        "['program.py', '--flag', 'value'] program.py",
-        "True",
-        "12.0",
-    ]
+    assert output(tmp_path, text, "--flag", "value") == ["['program.py', '--flag', 'value'] program.py", "True", "12.0"]
 
 
 @pytest.mark.parametrize(("end", "code"), [("sys.exit(7)", 7), ("sys.exit('bad')", 1), ("1 / 0", 1), ("", 0)])

@@ -74,11 +74,7 @@ KINKS = (
         lambda tf, x: tf.math.unsorted_segment_max(x, IDS, 2),
     ),
     Kink(
-        "sort, the middle entry",
-        lambda x: sorting.sort(x)[1],
-        ([3, 1, 2],),
-        ([0, 0, 1],),
-        lambda tf, x: tf.sort(x)[1],
+        "sort, the middle entry", lambda x: sorting.sort(x)[1], ([3, 1, 2],), ([0, 0, 1],), lambda tf, x: tf.sort(x)[1]
     ),
     Kink(
         "top_k, a tie goes to the first",
@@ -135,13 +131,7 @@ KINKS = (
     Kink("reduce_std of equal values, better", stats.reduce_std, ([2, 2, 2],), ([0, 0, 0],)),
     Kink("l2_normalize 0", layers.l2_normalize, ([0, 0],), ([1e6, 1e6],), lambda tf, x: tf.math.l2_normalize(x)),
     Kink("clip_by_norm 0", lambda x: clip_by_norm(x, 1.0), ([0, 0],), ([1, 1],), lambda tf, x: tf.clip_by_norm(x, 1.0)),
-    Kink(
-        "logsumexp [-inf, 0]",
-        reduce.reduce_logsumexp,
-        ([-inf, 0],),
-        ([0, 1],),
-        lambda tf, x: tf.reduce_logsumexp(x),
-    ),
+    Kink("logsumexp [-inf, 0]", reduce.reduce_logsumexp, ([-inf, 0],), ([0, 1],), lambda tf, x: tf.reduce_logsumexp(x)),
     # inverse functions
     Kink("asin 1", trig.asin, (1.0,), (inf,), lambda tf, x: tf.asin(x)),
     Kink("acos 1", trig.acos, (1.0,), (-inf,), lambda tf, x: tf.acos(x)),

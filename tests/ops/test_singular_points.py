@@ -143,10 +143,7 @@ CHOICES: dict[str, tuple[Callable[..., Any], list[float]]] = {
     "where": (lambda tf, x: tf.where(x > 0, x, tf.zeros_like(x)), [0, 0, 1, 1, 1]),
     "reduce_max": (lambda tf, x: tf.reduce_max(x) + tf.zeros_like(x), [0, 0, 0, 0, 1]),
     "reduce_min": (lambda tf, x: tf.reduce_min(x) + tf.zeros_like(x), [1, 0, 0, 0, 0]),
-    "segment_max": (
-        lambda tf, x: tf.gather(tf.math.segment_max(x, [0, 0, 1, 1, 1]), [0, 0, 1, 1, 1]),
-        [0, 1, 0, 0, 1],
-    ),
+    "segment_max": (lambda tf, x: tf.gather(tf.math.segment_max(x, [0, 0, 1, 1, 1]), [0, 0, 1, 1, 1]), [0, 1, 0, 0, 1]),
     "sort": (lambda tf, x: tf.concat([tf.sort(x)[3:], tf.zeros([3], tf.float64)], 0), [0, 0, 0, 1, 1]),
     "tensor_scatter_nd_max": (
         lambda tf, x: tf.tensor_scatter_nd_max(x, [[0], [4]], tf.zeros([2], tf.float64)),

@@ -99,10 +99,7 @@ VERSION1: dict[str, Any] = {
 }
 REFUSED: dict[str, tuple[Any, str]] = {
     "order": (lambda tf: tf.sparse.to_dense(unordered(tf, tf.constant(VALUES))), "out of order"),
-    "repetition": (
-        lambda tf: tf.sparse.to_dense(matrix(tf, tf.constant(VALUES), PLACES[[0, 0, 1, 2, 3]])),
-        "repeated",
-    ),
+    "repetition": (lambda tf: tf.sparse.to_dense(matrix(tf, tf.constant(VALUES), PLACES[[0, 0, 1, 2, 3]])), "repeated"),
     "bounds": (lambda tf: tf.sparse.to_dense(matrix(tf, tf.constant(VALUES), PLACES + 1)), "out of bounds"),
     "product": (
         lambda tf: tf.sparse.sparse_dense_matmul(matrix(tf, tf.constant(VALUES)), dense(tf, 3, 4)),
@@ -138,7 +135,7 @@ def theirs() -> Any:
 
 
 NO_GRADIENT_THERE = {
-    *("concat", "concat of rows", "concat with growth", "sparse_concat", "its rows", "sparse_to_dense of a vector"),
+    *("concat", "concat of rows", "concat with growth", "sparse_concat", "its rows", "sparse_to_dense of a vector")
 }
 """TensorFlow has no gradient of these; that of the last fails."""
 

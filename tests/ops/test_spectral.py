@@ -36,10 +36,7 @@ FUNCTIONS: dict[str, tuple[Fn, Fn]] = {
         lambda tf, x: tf.reduce_sum(tf.exp(tf.linalg.eigh(symmetric(tf, x))[0])),
         lambda tf, x: tf.linalg.trace(tf.linalg.expm(symmetric(tf, x))),
     ),
-    "trace": (
-        lambda tf, x: tf.reduce_sum(tf.linalg.eigvalsh(symmetric(tf, x))),
-        lambda tf, x: tf.linalg.trace(x),
-    ),
+    "trace": (lambda tf, x: tf.reduce_sum(tf.linalg.eigvalsh(symmetric(tf, x))), lambda tf, x: tf.linalg.trace(x)),
     "squares of singular values": (
         lambda tf, x: tf.reduce_sum(tf.linalg.svd(x, compute_uv=False) ** 2),
         lambda tf, x: tf.reduce_sum(x * x),
@@ -148,10 +145,7 @@ def root(x: Any) -> Any:
 MATRICES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "unitary factor": (lambda x: scipy.linalg.polar(x)[0], lambda x: x @ np.linalg.inv(root(np.transpose(x) @ x))),
     "right factor": (lambda x: scipy.linalg.polar(x)[1], lambda x: root(np.transpose(x) @ x)),
-    "left factor": (
-        lambda x: scipy.linalg.polar(np.transpose(x), side="left")[1],
-        lambda x: root(np.transpose(x) @ x),
-    ),
+    "left factor": (lambda x: scipy.linalg.polar(np.transpose(x), side="left")[1], lambda x: root(np.transpose(x) @ x)),
     "pinvh": (lambda x: scipy.linalg.pinvh(x + np.transpose(x)), lambda x: np.linalg.inv(x + np.transpose(x))),
     "pinv of hermitian": (
         lambda x: np.linalg.pinv(x + np.transpose(x), hermitian=True),

@@ -155,10 +155,7 @@ def test_floating_point_errors_that_raise_change_nothing() -> None:
 
 
 def test_an_error_in_another_update_changes_nothing() -> None:
-    large, other = (
-        tf.Variable(np.ones(LARGE, np.float32)),
-        tf.Variable([1.0], constraint=lambda w: 1 / 0),
-    )
+    large, other = (tf.Variable(np.ones(LARGE, np.float32)), tf.Variable([1.0], constraint=lambda w: 1 / 0))
     optimizer = tf.compat.v1.train.GradientDescentOptimizer(0.5)
     with pytest.raises(ZeroDivisionError):
         optimizer.apply_gradients([(tf.ones_like(large), large), ([1.0], other)])

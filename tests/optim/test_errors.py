@@ -25,12 +25,7 @@ def descent() -> optim.GradientDescentOptimizer:
 BOTH = pytest.mark.parametrize("tf", [v1, v2], ids=["graph", "tape"])
 ALL = pytest.mark.parametrize(
     ("tf", "optimizer"),
-    [
-        (v1, optim.AdamOptimizer),
-        (v2, optim.AdamOptimizer),
-        (v1, optim.keras.Adam),
-        (v2, optim.keras.Adam),
-    ],
+    [(v1, optim.AdamOptimizer), (v2, optim.AdamOptimizer), (v1, optim.keras.Adam), (v2, optim.keras.Adam)],
     ids=["graph", "tape", "graph-keras", "tape-keras"],
 )
 
@@ -147,11 +142,7 @@ def snapshot(optimizer: Any, *variables: Any) -> list[Any]:
 
 @pytest.mark.parametrize(
     ("bad", "error"),
-    [
-        ([1.0, 2.0, 3.0], ValueError),
-        ([1j, 2j], TypeError),
-        ("gradient", TypeError),
-    ],
+    [([1.0, 2.0, 3.0], ValueError), ([1j, 2j], TypeError), ("gradient", TypeError)],
     ids=["shape", "kind", "text"],
 )
 def test_a_failed_step_changes_nothing(bad: Any, error: type[Exception]) -> None:

@@ -48,9 +48,7 @@ MAKES |= {
     for name, own in KERAS.items()
     for option, more in OPTIONS.items()
 }
-MAKES |= {
-    "AdamOptimizer-schedule": lambda: optim.AdamOptimizer(DECAYING),
-}
+MAKES |= {"AdamOptimizer-schedule": lambda: optim.AdamOptimizer(DECAYING)}
 TRANSFORMS: dict[str, Callable[[Any], Any]] = {
     "accumulate": lambda v: transforms.accumulate(3),
     "skip_nonfinite": lambda v: transforms.skip_nonfinite(),

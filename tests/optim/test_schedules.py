@@ -25,10 +25,7 @@ CASES = {
     "inverse": (InverseTimeDecay(0.5, 4, 0.7), lambda k: 0.5 / (1 + 0.7 * k / 4)),
     "inverse-staircase": (InverseTimeDecay(0.5, 4, 0.7, staircase=True), lambda k: 0.5 / (1 + 0.7 * (k // 4))),
     "polynomial": (PolynomialDecay(0.5, 4, 0.1, 2.0), lambda k: 0.4 * (1 - min(k, 4) / 4) ** 2 + 0.1),
-    "cycle": (
-        PolynomialDecay(0.5, 4, 0.1, cycle=True),
-        lambda k: 0.4 * (1 - k / (4 * max(1, math.ceil(k / 4)))) + 0.1,
-    ),
+    "cycle": (PolynomialDecay(0.5, 4, 0.1, cycle=True), lambda k: 0.4 * (1 - k / (4 * max(1, math.ceil(k / 4)))) + 0.1),
     "piecewise": (
         PiecewiseConstantDecay([2, 5], [1.0, 0.5, 0.25]),
         lambda k: 1.0 if k <= 2 else 0.5 if k <= 5 else 0.25,

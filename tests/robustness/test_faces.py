@@ -137,10 +137,7 @@ def test_objects_say_what_they_hold() -> None:
         (tf.TensorArray(tf.float32, 3), r"<TensorArray dtype=float32, dynamic_size=False.*>"),
         (tf.random.Generator.from_seed(1), r"<Generator state_var=int64\(3,\)>"),
         (tf.keras.initializers.HeNormal(seed=1), r"<HeNormal .*seed=1.*>"),
-        (
-            tf.keras.optimizers.schedules.CosineDecay(0.1, 5),
-            r"CosineDecay\(initial_learning_rate=0.1, .*\)",
-        ),
+        (tf.keras.optimizers.schedules.CosineDecay(0.1, 5), r"CosineDecay\(initial_learning_rate=0.1, .*\)"),
         (tf.keras.callbacks.EarlyStopping(patience=3), r"<EarlyStopping monitor='val_loss'.*patience=3.*>"),
         (tf.keras.callbacks.LearningRateScheduler(double), r"<LearningRateScheduler schedule=double.*>"),
         (tf.keras.regularizers.L2(0.5), r"<L2 .*l2=0.5>"),

@@ -39,9 +39,4 @@ def _row(lower: int, upper: int, n: int, adjoint: bool) -> Row:
     )
 
 
-ROWS = (
-    _row(1, 1, 5, False),
-    _row(2, 1, 5, True),
-    _row(0, 2, 4, False),
-    _row(1, 0, 4, True),
-)
+ROWS = (_row(1, 1, 5, False), _row(2, 1, 5, True), _row(0, 2, 4, False), _row(1, 0, 4, True))

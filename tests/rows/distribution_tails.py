@@ -60,13 +60,7 @@ ROWS = (
         oracle=lambda a, b: np.log(sp.ndtr(b) - sp.ndtr(a)),
     ),
     *[
-        _row(
-            op,
-            real(3, 4, low=-0.4, high=0.4),
-            real(4, low=-2, high=-0.5),
-            positive(4),
-            oracle=oracle,
-        )
+        _row(op, real(3, 4, low=-0.4, high=0.4), real(4, low=-2, high=-0.5), positive(4), oracle=oracle)
         for op, oracle in ((ops.truncated_cdf, st.truncnorm.cdf), (ops.log_truncated_cdf, st.truncnorm.logcdf))
     ],
     _row(ops.half_disk, real(3, 4, low=-0.99, high=0.9), oracle=st.semicircular.cdf),

@@ -31,10 +31,7 @@ ROWS = (
             tol=1e4,
             label=f"times {times}",
         )
-        for times, oracle in (
-            (1, lambda phi, m: (sp.ellipeinc(phi, m) - sp.ellipkinc(phi, m)) / (2 * m)),
-            (2, None),
-        )
+        for times, oracle in ((1, lambda phi, m: (sp.ellipeinc(phi, m) - sp.ellipkinc(phi, m)) / (2 * m)), (2, None))
     ],
     Row(ops.ellipkm1, (real(3, 4, low=0.1, high=1.9),), oracle=sp.ellipkm1, dtypes=("float64",), tol=10),
     *[

@@ -66,11 +66,7 @@ ROWS = (
         indexing.getitem_op,
         (real(4, 5, 3),),
         call=slicing.strided_slice,
-        args=(
-            [1, 0, 3, 0],
-            [0, 0, 0, 2],
-            [-1, 1, 1, 2],
-        ),
+        args=([1, 0, 3, 0], [0, 0, 0, 2], [-1, 1, 1, 2]),
         options={"end_mask": 1, "new_axis_mask": 2, "shrink_axis_mask": 4},
         oracle=lambda x: x[1::-1, None, 3, 0:2:2],
         tf="strided_slice",

@@ -181,15 +181,7 @@ def test_a_rule_that_returns_nonsense(rule: Any, error: type[Exception], message
         gradient_of(f, [1.0, 2.0])
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda x: x * 2.0,
-        lambda x: (x * 2.0, x),
-        lambda x: (x, x, x),
-        lambda x: None,
-    ],
-)
+@pytest.mark.parametrize("f", [lambda x: x * 2.0, lambda x: (x * 2.0, x), lambda x: (x, x, x), lambda x: None])
 def test_a_function_that_does_not_return_result_and_rule(f: Any) -> None:
     with pytest.raises(TypeError, match=r"must return \(result, gradient function\)"):
         tf.custom_gradient(f)(tf.constant(1.0))

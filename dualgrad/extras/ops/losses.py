@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.core.aval import (
-    format_shape,
-    is_known,
-)
+from engine.core.aval import format_shape, is_known
 from engine.core.dtypes import BOOL, REAL, float16, float32
 from engine.core.expand_axes import squeeze
 from engine.core.kinds import check_dtype

@@ -100,10 +100,7 @@ class EinsumDense(Layer):
             outputs = [i for i, letter in enumerate(kernel) if letter in result]
             start = start.along([i for i in range(len(kernel)) if i not in outputs], outputs)
         self.kernel = self.add_weight(
-            name="kernel",
-            shape=[sizes[letter] for letter in kernel],
-            initializer=start,
-            **self._kernel_options,
+            name="kernel", shape=[sizes[letter] for letter in kernel], initializer=start, **self._kernel_options
         )
         self.bias = None
         if self.bias_axes:

@@ -11,16 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dualgrad.migrate.convert.items import (
-    GradientItem,
-    Item,
-    Items,
-    OpItem,
-    StepItem,
-    assigned,
-    is_leaf,
-    source,
-)
+from dualgrad.migrate.convert.items import GradientItem, Item, Items, OpItem, StepItem, assigned, is_leaf, source
 from engine.core.trace import constant
 from engine.core.variable import Variable, read_variable, variable_handle
 from graph_api.control_flow.flow import assert_op

@@ -46,11 +46,7 @@ from optim.averages import ExponentialMovingAverage
 from optim.external import ScipyOptimizerInterface
 from optim.optimizer import Optimizer
 
-GRADIENTS = (
-    (gradients, "symbolic_gradients"),
-    (jacobians, "symbolic_gradients"),
-    (optimizer, "gradients"),
-)
+GRADIENTS = ((gradients, "symbolic_gradients"), (jacobians, "symbolic_gradients"), (optimizer, "gradients"))
 """Where modules look the function up that adds derivatives to a graph."""
 CHANGES = object()
 """The meaning of a name that stands for different things."""

@@ -27,12 +27,7 @@ from engine.ops.gather import gather_op
 from engine.ops.shape import identity
 from graph_api.legacy import input_producers
 from graph_api.legacy.coordination import QUEUE_RUNNERS
-from graph_api.legacy.queues import (
-    PaddingFIFOQueue,
-    RandomShuffleQueue,
-    put_elements,
-    take_elements,
-)
+from graph_api.legacy.queues import PaddingFIFOQueue, RandomShuffleQueue, put_elements, take_elements
 
 
 def runners(graph: Any) -> list[Any]:

@@ -10,19 +10,8 @@ from graph_api.legacy.distributions.base import (
     RegisterKL,
     kl_divergence,
 )
-from graph_api.legacy.distributions.scalars import (
-    Bernoulli,
-    Beta,
-    Exponential,
-    Gamma,
-    Normal,
-    Uniform,
-)
-from graph_api.legacy.distributions.vectors import (
-    Categorical,
-    Dirichlet,
-    MultivariateNormalDiag,
-)
+from graph_api.legacy.distributions.scalars import Bernoulli, Beta, Exponential, Gamma, Normal, Uniform
+from graph_api.legacy.distributions.vectors import Categorical, Dirichlet, MultivariateNormalDiag
 
 __all__ = [
     "FULLY_REPARAMETERIZED",

@@ -126,13 +126,7 @@ class _WeightedCell(RNNCell):
     """Cells of a number of units, with an activation."""
 
     def __init__(
-        self,
-        num_units: int,
-        activation: Any,
-        reuse: Any,
-        name: str | None,
-        dtype: Any,
-        **kwargs: Any,
+        self, num_units: int, activation: Any, reuse: Any, name: str | None, dtype: Any, **kwargs: Any
     ) -> None:
         super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
         self._num_units = num_units

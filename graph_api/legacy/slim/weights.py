@@ -19,11 +19,7 @@ Penalty = Callable[[Any], Any]
 
 
 def variance_scaling_initializer(
-    factor: float = 2.0,
-    mode: str = "FAN_IN",
-    uniform: bool = False,
-    seed: int | None = None,
-    dtype: Any = float32,
+    factor: float = 2.0, mode: str = "FAN_IN", uniform: bool = False, seed: int | None = None, dtype: Any = float32
 ) -> Callable[..., Any]:
     """Random numbers of variance ``factor / n``.
 
