@@ -85,17 +85,7 @@ def enumerate_dataset(start: int = 0) -> Change:
 
 
 __all__ = [
-    "AUTOTUNE",
-    "INFINITE_CARDINALITY",
-    "UNKNOWN_CARDINALITY",
-    "Options",
-    "assert_cardinality",
-    "batch_and_drop_remainder",
-    "cardinality",
-    "enumerate_dataset",
-    "ignore_errors",
-    "map_and_batch",
-    "parallel_interleave",
-    "shuffle_and_repeat",
-    "unbatch",
-]
+    "AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Options", "assert_cardinality",
+    "batch_and_drop_remainder", "cardinality", "enumerate_dataset", "ignore_errors", "map_and_batch",
+    "parallel_interleave", "shuffle_and_repeat", "unbatch",
+]  # fmt: skip

@@ -6,6 +6,7 @@ which the front end's global seed makes reproducible. What each computes is in `
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -112,28 +113,13 @@ glorot_uniform, glorot_normal = GlorotUniform, GlorotNormal
 he_uniform, he_normal = HeUniform, HeNormal
 lecun_uniform, lecun_normal = LecunUniform, LecunNormal
 
-KNOWN = {
-    "zeros": Zeros,
-    "zero": Zeros,
-    "ones": Ones,
-    "one": Ones,
-    "constant": Constant,
-    "identity": Identity,
-    "normal": RandomNormal,
-    "random_normal": RandomNormal,
-    "uniform": RandomUniform,
-    "random_uniform": RandomUniform,
-    "truncated_normal": TruncatedNormal,
-    "orthogonal": Orthogonal,
-    "variance_scaling": VarianceScaling,
-    "glorot_uniform": GlorotUniform,
-    "glorot_normal": GlorotNormal,
-    "he_uniform": HeUniform,
-    "he_normal": HeNormal,
-    "lecun_uniform": LecunUniform,
-    "lecun_normal": LecunNormal,
-}
-KNOWN.update({kind.__name__: kind for kind in list(KNOWN.values())})
+_CLASSES: tuple[type, ...] = (
+    Zeros, Ones, Constant, Identity, RandomNormal, RandomUniform, TruncatedNormal, Orthogonal, VarianceScaling,
+    GlorotUniform, GlorotNormal, HeUniform, HeNormal, LecunUniform, LecunNormal,
+)  # fmt: skip
+KNOWN = {re.sub(r"\B[A-Z]", r"_\g<0>", kind.__name__).lower(): kind for kind in _CLASSES}
+KNOWN |= {kind.__name__: kind for kind in _CLASSES}
+KNOWN |= {"zero": Zeros, "one": Ones, "normal": RandomNormal, "uniform": RandomUniform}
 
 
 def get(host: Any, identifier: Any) -> Any:

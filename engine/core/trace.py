@@ -437,31 +437,24 @@ def _unfed(*, dtype: Any, shape: Any) -> NoReturn:
     raise InvalidArgumentError(f"a placeholder of dtype {dtype.name} and shape {shape} was not fed")
 
 
+_LEAF: dict[str, Any] = {
+    "module": __name__, "args": (), "vjp": None, "jvp": None, "batch": _batch_leaf, "kind": "nondifferentiable",
+}  # fmt: skip
+
 constant = Op(
     name="constant",
     type="Const",
-    module=__name__,
-    args=(),
     kernel=lambda *, value: value,
     abstract=lambda *, value: abstract_operand(value),
-    vjp=None,
-    jvp=None,
-    batch=_batch_leaf,
-    kind="nondifferentiable",
     doc="A value known when the graph is built.",
+    **_LEAF,
 )
-
 placeholder = Op(
     name="placeholder",
     type="Placeholder",
-    module=__name__,
-    args=(),
     kernel=_unfed,
     abstract=lambda *, dtype, shape: Aval(shape, as_dtype(dtype)),
-    vjp=None,
-    jvp=None,
-    batch=_batch_leaf,
-    kind="nondifferentiable",
     stateful=True,
     doc="A value given from outside.",
+    **_LEAF,
 )

@@ -85,6 +85,11 @@ def _pieces(ct: Any, out: Any, *values: Any, axis: int) -> Callable[[int], Any] 
     return lambda i: getitem_op(ct, spec=(*before, (ends[i], ends[i + 1], None)))
 
 
+_JOINS: dict[str, Any] = {
+    "args": ("*values",), "sparsity": REARRANGES, "layout": Layout.FRESH, "shares": (), "takes_out": True,
+    "keeps_nan": None,
+}  # fmt: skip
+
 concat_op = general(
     "concat_op",
     _concat_kernel,
@@ -93,14 +98,9 @@ concat_op = general(
     jvp=PushedTogether(lambda ts, out, *values, axis: [concat_op(*_tangents(ts, values), axis=axis)]),
     batch=axis_param,
     type="ConcatV2",
-    args=("*values",),
     simplify=lambda avals, params: 0 if len(avals) == 1 else None,
-    sparsity=REARRANGES,
-    layout=Layout.FRESH,
-    shares=(),
-    takes_out=True,
-    keeps_nan=None,
     doc="Values joined along an axis.",
+    **_JOINS,
 )
 
 
@@ -371,13 +371,8 @@ stack_op = general(
     jvp=PushedTogether(lambda ts, out, *values, axis: [stack_op(*_tangents(ts, values), axis=axis)]),
     batch=axis_param,
     type="Pack",
-    args=("*values",),
-    sparsity=REARRANGES,
-    layout=Layout.FRESH,
-    shares=(),
-    takes_out=True,
-    keeps_nan=None,
     doc="Values joined along a new axis.",
+    **_JOINS,
 )
 
 

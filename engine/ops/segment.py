@@ -253,6 +253,13 @@ def _limits(dtype: Any) -> Any:
 
 _product = _folding("segment_prod", np.multiply, lambda dtype: 1)
 
+
+def _extremes(name: str, ufunc: Any, empty: str, doc: str) -> tuple[Op, Op]:
+    """The ops that choose elements; a segment without rows gets that limit of the dtype, or 0 if they are sorted."""
+    folds = _folding(name, ufunc, lambda dtype: getattr(_limits(dtype), empty)), _folding(name, ufunc, lambda dtype: 0)
+    return _pair(name, folds, _with_slope(_share_of_ties, either=True), REAL, doc, selects=True)
+
+
 unsorted_segment_sum_op, segment_sum_op = _pair(
     "segment_sum",
     (_sum_kernel, _sum_kernel),
@@ -263,28 +270,8 @@ unsorted_segment_sum_op, segment_sum_op = _pair(
     NUMERIC,
     "Sums over segments; 0 for a segment without rows.",
 )
-unsorted_segment_max_op, segment_max_op = _pair(
-    "segment_max",
-    (
-        _folding("segment_max", np.maximum, lambda dtype: _limits(dtype).min),
-        _folding("segment_max", np.maximum, lambda dtype: 0),
-    ),
-    _with_slope(_share_of_ties, either=True),
-    REAL,
-    "Largest elements of segments.",
-    selects=True,
-)
-unsorted_segment_min_op, segment_min_op = _pair(
-    "segment_min",
-    (
-        _folding("segment_min", np.minimum, lambda dtype: _limits(dtype).max),
-        _folding("segment_min", np.minimum, lambda dtype: 0),
-    ),
-    _with_slope(_share_of_ties, either=True),
-    REAL,
-    "Smallest elements of segments.",
-    selects=True,
-)
+unsorted_segment_max_op, segment_max_op = _extremes("segment_max", np.maximum, "min", "Largest elements of segments.")
+unsorted_segment_min_op, segment_min_op = _extremes("segment_min", np.minimum, "max", "Smallest elements of segments.")
 unsorted_segment_prod_op, segment_prod_op = _pair(
     "segment_prod",
     (_product, _product),

@@ -196,34 +196,19 @@ class GradientTape(Shown, NotCopied, TapeDerivatives):
 
     @overload
     def gradient(
-        self,
-        target: Any,
-        sources: Source[T],
-        output_gradients: Any = None,
-        unconnected_gradients: Any = ...,
-        *,
+        self, target: Any, sources: Source[T], output_gradients: Any = None, unconnected_gradients: Any = ..., *,
         aggregation_method: int | None = None,
-    ) -> T: ...
+    ) -> T: ...  # fmt: skip
     @overload
     def gradient(
-        self,
-        target: Any,
-        sources: list[Source[T]],
-        output_gradients: Any = None,
-        unconnected_gradients: Any = ...,
-        *,
+        self, target: Any, sources: list[Source[T]], output_gradients: Any = None, unconnected_gradients: Any = ..., *,
         aggregation_method: int | None = None,
-    ) -> list[T]: ...
+    ) -> list[T]: ...  # fmt: skip
     @overload
     def gradient(
-        self,
-        target: Any,
-        sources: Any,
-        output_gradients: Any = None,
-        unconnected_gradients: Any = ...,
-        *,
+        self, target: Any, sources: Any, output_gradients: Any = None, unconnected_gradients: Any = ..., *,
         aggregation_method: int | None = None,
-    ) -> Any: ...
+    ) -> Any: ...  # fmt: skip
     def gradient(
         self,
         target: Any,

@@ -245,15 +245,9 @@ def _turned(x: Any) -> Operand:
 
 
 _LOOP = (
-    "return_sequences",
-    "return_state",
-    "go_backwards",
-    "stateful",
-    "unroll",
-    "zero_output_for_mask",
-    "time_major",
+    "return_sequences", "return_state", "go_backwards", "stateful", "unroll", "zero_output_for_mask", "time_major",
     "max_bytes",
-)
+)  # fmt: skip
 _LAYER = ("trainable", "dtype", "input_shape", "input_dim", "batch_input_shape", "autocast", "activity_regularizer")
 
 

@@ -45,19 +45,9 @@ GRAVITY = {SAME: 0, DIFFERS: 1, UNCHECKED: 2, MISSES: 3}
 RUNS_TEXT = {"eval", "exec"}
 LOOKS_UP = {"getattr"}
 LIBRARIES = {
-    *(
-        "baselines",
-        "edward",
-        "gpflow",
-        "horovod",
-        "keras_contrib",
-        "sonnet",
-        "stable_baselines",
-        "t3f",
-        "tensor2tensor",
-    ),
-    *("tensorforce", "tensorlayer", "tensorpack", "tf_agents", "tflearn", "trfl", "zhusuan"),
-}
+    "baselines", "edward", "gpflow", "horovod", "keras_contrib", "sonnet", "stable_baselines", "t3f", "tensor2tensor",
+    "tensorforce", "tensorlayer", "tensorpack", "tf_agents", "tflearn", "trfl", "zhusuan",
+}  # fmt: skip
 """Packages of others that import TensorFlow themselves."""
 CONTAINERS_HAVE = {name for kind in (list, tuple, dict, set, deque) for name in dir(kind)}
 """Attributes of what a program keeps tensors in."""
