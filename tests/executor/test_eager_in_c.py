@@ -38,23 +38,9 @@ KEYS: list[Any] = [
     slice(np.int64(0), 1), "a",
 ]  # fmt: skip
 NAMES = (
-    "matmul",
-    "rmatmul",
-    "add",
-    "radd",
-    "sub",
-    "rsub",
-    "mul",
-    "rmul",
-    "mod",
-    "rmod",
-    "floordiv",
-    "pow",
-    "lt",
-    "le",
-    "gt",
-    "ge",
-)
+    "matmul", "rmatmul", "add", "radd", "sub", "rsub", "mul", "rmul", "mod", "rmod", "floordiv", "pow", "lt", "le",
+    "gt", "ge",
+)  # fmt: skip
 
 
 def outcome(function: Callable[..., Any], *arguments: Any) -> Any:

@@ -41,6 +41,8 @@ def test_convolutions_and_pools() -> None:
     im = tf.constant(RNG.normal(size=(2, 8, 8, 3)), tf.float32)
     a = LAYERS.conv2d(im, 4, [3, 3], stride=2, normalizer_fn=LAYERS.batch_norm, scope="c")
     b = LAYERS.conv2d_transpose(LAYERS.max_pool2d(a, 2), 5, 3, stride=2)
+    unknown = tf.placeholder(tf.float32, [None, 4, 4, 3])
+    assert tf.nn.conv2d_transpose(unknown, im[0, :3, :3, None], [2, 8, 8, 1], [1, 2, 2, 1]).shape == (2, 8, 8, 1)
     chances = LAYERS.softmax(tf.constant([[[0.0, 0.0], [1.0, 1.0]]]), scope="chances")
     assert chances.op.name.startswith("chances/")
     np.testing.assert_array_equal(*run([chances, tf.fill([1, 2, 2], 0.5)]))

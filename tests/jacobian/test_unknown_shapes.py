@@ -323,3 +323,14 @@ def test_constant_indices_are_known_once_shapes_are() -> None:
         found = session.run(tf.jacobian(y, x, format="csr"), {x: np.ones(2000)})
     assert found.shape == (1000, 2000)
     assert found.indices.tolist() == indices.tolist()
+
+
+def test_a_hessian_behind_a_loop_that_counts_no_steps() -> None:
+    x = tape_api.constant([0.3], tape_api.float64)
+    for k in range(30):  # after some runs the loop is one operation
+        with tape_api.GradientTape() as tape:
+            tape.watch(x)
+            start = tape_api.reshape(x, [-1]) if k % 2 else x
+            (y,) = tape_api.while_loop(lambda y: y[0] < 30.0, lambda y: (2.0 * y + tape_api.sin(y) + 1.0,), (start,))
+            z = tape_api.reduce_sum(tape_api.sin(y))
+        assert tape.hessian(z, x, format="csr").shape == (1, 1)
