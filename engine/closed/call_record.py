@@ -31,12 +31,9 @@ class VaryingShape(Untraceable):
     """A function has results of other shapes in other calls: a recording of one call is not enough."""
 
 
-_PLAIN = frozenset({Tape, LateTape})
-
-
 def are_plain(tapes: Sequence[Tape]) -> bool:
     """Whether tapes want to know no more than ops: neither where in a program they are, nor of a whole function."""
-    return all(type(tape) in _PLAIN and type(tape.nondifferentiable) is dict for tape in tapes)
+    return all(type(tape) in (Tape, LateTape) and type(tape.nondifferentiable) is dict for tape in tapes)
 
 
 def standing_in(own: Sequence[EagerTensor], arguments: Sequence[EagerTensor]) -> Sequence[int]:

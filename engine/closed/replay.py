@@ -108,11 +108,11 @@ class Structure:
             if op.multi:
                 slots.update(zip(map(address, result), itertools.count(len(values)), strict=False))
                 values += result
-                parts += [out._shape for out in result]
+                parts += [out._array.shape if type(out) is EagerTensor else out._shape for out in result]
             else:
                 slots[address(result)] = len(values)
                 values.append(result)
-                parts.append(result._shape)
+                parts.append(result._array.shape if type(result) is EagerTensor else result._shape)
         self._slots, self.values = slots, values
         self.key = tuple(parts)
 

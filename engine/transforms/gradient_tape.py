@@ -18,9 +18,10 @@ import numpy as np
 
 from engine.closed.replay import replayed
 from engine.core import nest
-from engine.core.aval import format_shape
+from engine.core.aval import Aval, format_shape
 from engine.core.batching import Batched, innermost, levels_of, lowered, raised
 from engine.core.composite import Composite
+from engine.core.dtypes import BY_NUMPY
 from engine.core.eager import EagerTensor, wrap
 from engine.core.late_tape import LateTape, place_if_due
 from engine.core.lazy_tensor import TENSORS, LazyTensor
@@ -329,7 +330,10 @@ def _seeds(targets: Sequence[Any], output_gradients: Any) -> list[tuple[Any, Any
     """Targets that have derivatives, with the cotangents to start from: those given, ones elsewhere."""
     if output_gradients is None and not active.tapes and TENSORS.issuperset(map(type, targets)):
         # nobody is to know how the ones came about
-        return [(t, _ones(t._shape, t.dtype.numpy)) for t in targets if t.dtype.is_differentiable]
+        each: list[Any] = [t.aval if type(t) is LazyTensor else t._array for t in targets]
+        dtypes = [x.dtype.numpy if type(x) is Aval else x.dtype for x in each]
+        shaped = zip(targets, each, dtypes, strict=True)
+        return [(t, _ones(x.shape, dtype)) for t, x, dtype in shaped if BY_NUMPY[dtype].is_differentiable]
     given = [None] * len(targets) if output_gradients is None else nest.flatten(output_gradients)
     if len(given) != len(targets):
         raise ValueError(
