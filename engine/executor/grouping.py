@@ -290,8 +290,7 @@ def _filled(row: Row, fills: dict[Root, Row]) -> list[Row]:
 
 def _join(rows: Sequence[Row], waiting: list[Group]) -> bool:
     """Whether a group has taken the rows."""
-    lines = _ways(rows)
-    if not lines:
+    if not (lines := _ways(rows)):
         return False
     for k in range(len(waiting) - 1, max(-1, len(waiting) - _BACK - 1), -1):
         group, alike = waiting[k], k == len(waiting) - 1 and _size(rows[-1]) >= _LEAST_FUSED

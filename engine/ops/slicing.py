@@ -84,6 +84,7 @@ boolean_mask_back_op = linear(
     placing_rule,
     args=("ct", "like", "mask"),
     sparsity=SCATTERS,
+    refuses=True,
     doc="`ct` where the mask is true, in zeros of the shape of `like`: the transpose of `boolean_mask_op`.",
 )
 
