@@ -21,13 +21,13 @@ from engine.core.value import dtype_of
 _LONGEST = 64
 """Usual tapes that a place makes at the most before it tries again."""
 _MOST_PLACES = 256
-_places: dict[int, list[int]] = {}
+_places: dict[tuple[int, int], list[int]] = {}
 """By code and instruction: so many usual tapes come next, and as many after the next that does not pay."""
 
 
-def place_if_due(frame: FrameType) -> int | None:
+def place_if_due(frame: FrameType) -> tuple[int, int] | None:
     """The place where a frame is, if the next tape that is made there is to put off ops."""
-    place = id(frame.f_code) + frame.f_lasti
+    place = id(frame.f_code), frame.f_lasti
     known = _places.get(place)
     if known is None:
         if len(_places) >= _MOST_PLACES:
@@ -45,7 +45,7 @@ class LateTape(Tape):
 
     __slots__ = ("_applying", "_place")
 
-    def __init__(self, place: int, watch_accessed_variables: bool = True, strict: bool = False) -> None:
+    def __init__(self, place: tuple[int, int], watch_accessed_variables: bool = True, strict: bool = False) -> None:
         super().__init__(watch_accessed_variables, strict)
         self._place, self._applying = place, ExitStack()
 

@@ -134,7 +134,7 @@ class Group:
         for chain in self.chains:
             chain.rows = fused(chain.rows, self.count)
         self.rows = [*rows, *[row for chain in self.chains for row in chain.rows]]
-        self.lines = _ways(self.rows)
+        self.lines = _lines_of_all(self.rows)
         # what rows for single elements hand on need not be what those for all do
         some = [row for chain in self.chains for row in chain.some if row.loop[0] not in ADDING]
         self.forms = _forms([*self.lines, *[every for row in some for every in ways_of(row)[:1]]], self.count)
@@ -152,7 +152,7 @@ class Group:
 
     def width(self, rows: Sequence[Row]) -> int:
         """Bytes of a line in what rows touch the most of."""
-        return _widest(_forms(_ways(rows), self.count))
+        return _widest(_forms(_lines_of_all(rows), self.count))
 
     def parts(self, lines: int) -> Iterator[tuple[Row, tuple[int, ...]]]:
         """The rows for some lines, and by how much their operands go on from line to line."""
@@ -176,7 +176,7 @@ class Group:
         return self.tile * root.extent[1] // self.count
 
 
-def _ways(rows: Sequence[Row]) -> list[Lines]:
+def _lines_of_all(rows: Sequence[Row]) -> list[Lines]:
     """How rows go through lines; nothing if one does not."""
     found = [lines_of(row) for row in rows]
     return [] if None in found else [lines for lines in found if lines is not None]
@@ -269,7 +269,7 @@ def _place(row: Row, waiting: list[Group], fills: dict[Root, Row], late: Collect
     begun = [each for each in filled if each.operands[-1][0] in late]
     if begun and (made := _begun(begun[0])):
         rest = [each for each in filled if each.operands[-1][0] not in late]
-        parts = [_ways(part) for part in (*[[each] for each in begun[1:]], [*rest, row])]
+        parts = [_lines_of_all(part) for part in (*[[each] for each in begun[1:]], [*rest, row])]
         if all(part and made.add(part, True) for part in parts):
             waiting.append(made)
             return
@@ -290,7 +290,7 @@ def _filled(row: Row, fills: dict[Root, Row]) -> list[Row]:
 
 def _join(rows: Sequence[Row], waiting: list[Group]) -> bool:
     """Whether a group has taken the rows."""
-    if not (lines := _ways(rows)):
+    if not (lines := _lines_of_all(rows)):
         return False
     for k in range(len(waiting) - 1, max(-1, len(waiting) - _BACK - 1), -1):
         group, alike = waiting[k], k == len(waiting) - 1 and _size(rows[-1]) >= _LEAST_FUSED
